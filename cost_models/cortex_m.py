@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from match.ir.attributes import ChannelGroups
 from match.ir.layer import Layer, Op
 from match.target.cost import CostModel, Tile, ceil_div
 
@@ -107,7 +108,7 @@ class CortexMCost(CostModel):
             case Op.CONV2D:
                 return CALL + self._convolution(layer, tile)
             case Op.GROUPED_CONV2D:
-                return CALL + tile.k * self._convolution(layer, tile._replace(k=layer.group_outputs))
+                return CALL + tile.k * self._convolution(layer, tile._replace(k=layer.get(ChannelGroups).outputs))
             case Op.DENSE:
                 return CALL + (self._row(tile) if _is_row(tile) else self._convolution(layer, tile))
             case Op.DEPTHWISE_CONV2D:
@@ -126,7 +127,8 @@ class CortexMCost(CostModel):
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         match layer.op:
             case Op.CONV2D | Op.DENSE | Op.GROUPED_CONV2D:
-                return ceil_div(pixels, 2 if self.vectors else 4) * tile.k * layer.group_outputs * window * tile.c
+                channels = tile.k * layer.get(ChannelGroups).outputs
+                return ceil_div(pixels, 2 if self.vectors else 4) * channels * window * tile.c
             case Op.DEPTHWISE_CONV2D:
                 return (ceil_div(pixels, 2) if self.vectors else 1) * tile.k * window
             case _:

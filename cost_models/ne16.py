@@ -24,6 +24,7 @@ from match.cost_models.pulp_cycles import (
 )
 from match.cost_models.pulp_energy import PulpEnergy
 from match.cost_models.pulp_loops import align4
+from match.ir.attributes import ChannelGroups
 from match.ir.layer import WIDEST_WEIGHTS, Layer, Op
 from match.target.cost import Block, CostModel, Energy, Tile, ceil_div, choose, larger, smaller
 
@@ -165,7 +166,7 @@ class Ne16Cost(CostModel):
         if self.laid_out:
             return self._of_windows(layer, tile)
         groups, outputs = _groups(layer, tile)
-        odd_channels = layer.group_outputs % 2 & (tile.k % 2 | layer.k % 2)
+        odd_channels = layer.get(ChannelGroups).outputs % 2 & (tile.k % 2 | layer.k % 2)
         odd_columns = tile.ox % 2 | layer.ox % 2
         rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
         columns = _along(layer, tile.ox, self._together(odd_channels), tile.ix, layer.padding.right)
@@ -230,7 +231,7 @@ class Ne16Cost(CostModel):
             programmed = programming + (together - 1) * self._further_group(jobs / parts, edges / parts)
             return larger(larger(slower, programmed), taken), smaller(alone, taken)
 
-        whole_groups = layer.group_outputs <= _block(layer)
+        whole_groups = layer.get(ChannelGroups).outputs <= _block(layer)
         full, rest = divmod(groups * outputs if whole_groups else outputs, most)
         (step, around), (step_end, around_end) = part(most), part(rest)
         steps = (1 if whole_groups else groups) * (full * step + choose(rest > 0, step_end, 0))
@@ -359,7 +360,7 @@ class _Along(NamedTuple):
 
 def _groups(layer: Layer, tile: Tile) -> tuple[int, int]:
     """Groups of a tile, and output channels of each; a convolution without groups is one."""
-    return (tile.k, layer.group_outputs) if layer.op is Op.GROUPED_CONV2D else (1, tile.k)
+    return (tile.k, layer.get(ChannelGroups).outputs) if layer.op is Op.GROUPED_CONV2D else (1, tile.k)
 
 
 def _block(layer: Layer) -> int:
@@ -369,7 +370,7 @@ def _block(layer: Layer) -> int:
 def _part_channels(layer: Layer, tile: Tile) -> int:
     """Output channels of a part whose accumulators leave NE16: a block's, or those of as many groups as that has."""
     groups, outputs = _groups(layer, tile)
-    together = larger(1, smaller(groups, _block(layer) // layer.group_outputs))
+    together = larger(1, smaller(groups, _block(layer) // layer.get(ChannelGroups).outputs))
     channels: int = smaller(_block(layer), together * outputs)
     return channels
 

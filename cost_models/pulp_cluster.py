@@ -64,6 +64,7 @@ from match.cost_models.pulp_loops import (
     widened,
 )
 from match.cost_models.pulp_transposition import transposition
+from match.ir.attributes import Broadcast, ChannelGroups, Concatenation, Gathering, LookupTable
 from match.ir.layer import GATES, Layer, Op
 from match.target.cost import Block, CostModel, Energy, Tile, at_each, ceil_div, choose, choose_for, larger, smaller
 
@@ -183,7 +184,7 @@ class PulpClusterCost(CostModel):
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
             case Op.GROUPED_CONV2D:
-                group = self._convolution(layer, tile._replace(k=layer.group_outputs))
+                group = self._convolution(layer, tile._replace(k=layer.get(ChannelGroups).outputs))
                 begin = self.cycles.group + (self.cycles.group_share if self.cores > 1 else 0)
                 return tile.k * (begin + group)
             case Op.DEPTHWISE_CONV2D:
@@ -194,12 +195,12 @@ class PulpClusterCost(CostModel):
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)
             case Op.MATRICES:
                 return self._matrices(tile)
-            case Op.ADD | Op.MULTIPLY if layer.broadcast and self.form in LINES and not self.listed:
+            case Op.ADD | Op.MULTIPLY if layer.get(Broadcast).kind and self.form in LINES and not self.listed:
                 return self._lines_of_one(layer, tile)
             case Op.ADD:
                 each = {"int32": self.cycles.add, "split": self.cycles.add_split}.get(self.form, self.cycles.add_int64)
                 return self.cycles.addition + self._elements(layer, tile, each)
-            case Op.LOOKUP if layer.turns_signs:
+            case Op.LOOKUP if layer.get(LookupTable).turns_signs:
                 signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)
                 enough = tile.oy * tile.ox * tile.k >= ENOUGH_SIGNS * self.cores
                 return choose(enough, signs, self._looked_up(layer, tile))
@@ -252,7 +253,7 @@ class PulpClusterCost(CostModel):
             case Op.FLOAT_AVG_POOL2D:
                 return self._float_average(tile)
             case Op.OWN:
-                raise NotImplementedError(f"{layer.own}: who brings an operator says what it costs")
+                raise NotImplementedError(f"{layer.what}: who brings an operator says what it costs")
 
     def _lstm(self, tile: Tile) -> float:
         """Units are shared out; in the first step states are zero and not multiplied."""
@@ -279,7 +280,7 @@ class PulpClusterCost(CostModel):
     def _gathered(self, layer: Layer, tile: Tile) -> float:
         """Columns of a gather; those of a run are one copy where a tile has all of their channels."""
         pixels = ceil_div(tile.oy * tile.ox, self.cores)
-        runs = ceil_div(ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy, self.cores)
+        runs = ceil_div(ceil_div(layer.get(Gathering).runs * tile.ox, layer.ox) * tile.oy, self.cores)
         together = tile.k == layer.k
         copies = choose(together, runs, pixels) * choose(tile.k % (2 * WORD) == 0, 0, self.cycles.gathered_rest)
         apart = pixels * choose(together, 0, self.cycles.gathered_apart)
@@ -556,7 +557,7 @@ class PulpClusterCost(CostModel):
     def _lines_of_one(self, layer: Layer, tile: Tile) -> float:
         """An input with one pixel or channel: fours of channels of pixels are shared out (match_pulp_lines.c)."""
         cycles, pixels = self.cycles, tile.oy * tile.ox
-        of_pixels = layer.broadcast != "pixel"
+        of_pixels = layer.get(Broadcast).kind != "pixel"
         fours, rest = divmod(tile.k, 4)
 
         def shared(blocks: int, each: float, part: float) -> float:
@@ -571,7 +572,7 @@ class PulpClusterCost(CostModel):
 
     def _lines(self, layer: Layer, tile: Tile) -> float:
         """Lines that another tensor chooses; those of one channel are chosen once for each run."""
-        if layer.broadcast not in ("channel", "outer"):
+        if not layer.get(Broadcast).single_channel:
             return self._elements(layer, tile, self.cycles.lookup_line)
         chosen = self._begun(_runs_of(layer, tile)) * self.cycles.chosen_line
         return chosen + self._elements(layer, tile, self.cycles.same_line)
@@ -614,8 +615,8 @@ class PulpClusterCost(CostModel):
     def _concatenation(self, layer: Layer, tile: Tile) -> float:
         """Each input through its table, pixel by pixel."""
         pixels, cycles = tile.oy * tile.ox, self.cycles.concatenation
-        both = (layer.first_channels, layer.k - layer.first_channels)
-        for channels, same in zip(both, layer.unchanged or (False, False), strict=True):
+        both = (layer.input_channels, layer.k - layer.input_channels)
+        for channels, same in zip(both, layer.get(Concatenation).unchanged or (False, False), strict=True):
             looked_up = self._runs_of_bytes(pixels, pixels * channels)
             if same:
                 words = self._runs_of_bytes(pixels, pixels * channels, copied=True, apart=layer.k % WORD > 0)
@@ -642,7 +643,7 @@ def _runs_of(layer: Layer, tile: Tile) -> int:
     """
     pixels = tile.oy * tile.ox
     rows = choose(tile.ox == layer.ox, 1, tile.oy)
-    runs: int = pixels if layer.broadcast else choose(tile.k == layer.k, rows, pixels)
+    runs: int = pixels if layer.get(Broadcast).kind else choose(tile.k == layer.k, rows, pixels)
     return runs
 
 

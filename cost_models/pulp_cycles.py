@@ -24,6 +24,7 @@ from match.cost_models.pulp_loops import (
     whole,
     widened,
 )
+from match.ir.attributes import Broadcast
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
@@ -695,7 +696,7 @@ class Sharing:
             case Op.DEPTHWISE_CONV2D:
                 small = is_small_map(layer, whole(layer))
                 return "depthwise" if small or widened(layer) is None else "widened"
-            case Op.ADD | Op.MULTIPLY if layer.broadcast:
+            case Op.ADD | Op.MULTIPLY if layer.get(Broadcast).kind:
                 return "lines"
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:
                 return "addition"

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from match.cost_models.measured import measured
+from match.ir.attributes import ChannelGroups
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, ceil_div
 
@@ -121,7 +122,7 @@ class Int16Cycles:
         if layer.op is Op.SOFTMAX:
             return ceil_div(tile.oy * tile.ox, cores) * (self.softmax_row + tile.k * self.softmax)
         if layer.op is Op.GROUPED_CONV2D:
-            return tile.k * self._products(layer, tile._replace(k=layer.group_outputs), cores)
+            return tile.k * self._products(layer, tile._replace(k=layer.get(ChannelGroups).outputs), cores)
         if layer.op in (Op.CONV2D, Op.DENSE):
             return self._products(layer, tile, cores)
         return self._channelwise(layer, tile, cores)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from match.cost_models.pulp_cycles import KernelCycles
 from match.cost_models.pulp_loops import WORD, crossing, turned_columns
+from match.ir.attributes import Transposition
 from match.ir.layer import Layer
 from match.target.cost import Tile, ceil_div, choose, larger, smaller
 
 
 def transposition(layer: Layer, tile: Tile, cores: int, cycles: KernelCycles) -> float:
     """Cycles beside those of the call."""
-    return _bytes(tile, cores, cycles) if layer.unit == 1 else _units(layer.unit, tile, cores, cycles)
+    size = layer.get(Transposition).element_bytes
+    return _bytes(tile, cores, cycles) if size == 1 else _units(size, tile, cores, cycles)
 
 
 FEW = {2: 9, 3: 12, 4: 8}

@@ -9,8 +9,21 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from match import errors
-from match.ir.layer import Layer
+from match.ir.attributes import (
+    Broadcast,
+    ChannelGroups,
+    Concatenation,
+    Gathering,
+    Interpolation,
+    LookupTable,
+    Own,
+    Slice,
+    Transposition,
+)
+from match.ir.layer import Fused, Group, Layer
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
 from match.target.cost import Block, Tile
@@ -18,7 +31,26 @@ from match.target.hardware import DirectApi, MemoryApi
 
 PACKAGE = Path(__file__).resolve().parents[1] / "match"
 
-CLASSES: tuple[type, ...] = (Layer, Tile, Block, Memory, MemoryApi, DirectApi, Requantizer)
+CLASSES: tuple[type, ...] = (
+    Layer,
+    ChannelGroups,
+    Broadcast,
+    Concatenation,
+    Slice,
+    Transposition,
+    Gathering,
+    Interpolation,
+    LookupTable,
+    Own,
+    Fused,
+    Group,
+    Tile,
+    Block,
+    Memory,
+    MemoryApi,
+    DirectApi,
+    Requantizer,
+)
 """Those whose fields are in docs/fields.md."""
 
 _FIELDS = """# Fields of a description
@@ -71,6 +103,9 @@ def declared(described: type) -> dict[str, tuple[str, str]]:
         missing = dataclasses.MISSING
         defaults = {field.name: field.default for field in dataclasses.fields(described)}
         given = {name: value for name, value in defaults.items() if value is not missing}
+    elif issubclass(described, msgspec.Struct):
+        fields = msgspec.structs.fields(described)
+        given = {field.name: field.default for field in fields if field.default is not msgspec.NODEFAULT}
     else:
         given = described._field_defaults  # pyright: ignore[reportAttributeAccessIssue]
     texts = {name: str(kind).replace("|", "or") for name, kind in types.items()}  # a bar would end a table's cell

@@ -46,7 +46,7 @@ def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> 
             fused, alone = (
                 choose(graph, listed, "network", target, _options(fuse=fuse), Stopwatch()) for fuse in (True, False)
             )
-            several = sum(1 for one in fused.decisions if one.plan and one.plan.layer.stages)
+            several = sum(1 for one in fused.decisions if one.plan and one.plan.layer.fused)
             yield Gain(model.name, name, size, alone.cost, fused.cost, several)
 
 

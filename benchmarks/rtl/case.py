@@ -16,6 +16,7 @@ from match.arithmetic.fixed_point import product, shifted_right
 from match.arithmetic.recurrent import logistic_in_table, tanh_in_table
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, logistic_of_16_bits, reciprocals_of_16_bits
 from match.cost_models.pulp_cycles import Form
+from match.ir.attributes import Broadcast, ChannelGroups, Concatenation, LookupTable, Transposition
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.exception_lists import ExceptionLists, exception_lists
 from match.ir.float_average import FloatAverage
@@ -114,7 +115,7 @@ class Tensors:
             return _in_halves(layer, rng)
         if layer.op is Op.LOOKUP:
             table = rng.integers(0, 256, 256, np.uint8)
-            if layer.turns_signs:
+            if layer.get(LookupTable).turns_signs:
                 table = np.arange(256, dtype=np.uint8) ^ 128
             return cls(x, empty, empty.view(np.int8), table.tobytes(), table[x])
         if layer.op is Op.CHANNEL_LOOKUP:
@@ -134,7 +135,8 @@ class Tensors:
             outputs = function(reals).astype(np.uint8)
             return cls(reals, empty, empty.view(np.int8), quantization(function), outputs)
         if layer.op is Op.TRANSPOSE:
-            turned = rng.integers(0, 256, (layer.iy, layer.k, layer.ix, layer.unit), np.uint8)
+            size = layer.get(Transposition).element_bytes
+            turned = rng.integers(0, 256, (layer.iy, layer.k, layer.ix, size), np.uint8)
             outputs = turned.transpose(0, 2, 1, 3).reshape(layer.oy, layer.ox, -1)
             return cls(turned, empty, empty.view(np.int8), b"", outputs)
         if layer.op in (Op.ADD, Op.MULTIPLY):
@@ -142,9 +144,9 @@ class Tensors:
             combined = _addition if layer.op is Op.ADD else _multiplication
             return combined(first, second, case.form)
         if layer.op is Op.CONCATENATE:
-            second = rng.integers(0, 256, (layer.oy, layer.ox, layer.k - layer.first_channels), np.uint8)
+            second = rng.integers(0, 256, (layer.oy, layer.ox, layer.k - layer.input_channels), np.uint8)
             tables = rng.integers(0, 256, (2, 256), np.uint8)
-            tables[np.array(layer.unchanged or (False, False))] = np.arange(256, dtype=np.uint8)
+            tables[np.array(layer.get(Concatenation).unchanged or (False, False))] = np.arange(256, dtype=np.uint8)
             outputs = np.concatenate([tables[0][x], tables[1][second]], axis=2)
             return cls(x, second, empty.view(np.int8), tables.tobytes(), outputs)
         if layer.op is Op.MATRICES:
@@ -304,7 +306,7 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8 | np
     if layer.op is Op.DEPTHWISE_CONV2D:
         return np.einsum("yxijk,kij->yxk", windows, weights[..., 0].astype(np.int64))
     if layer.op is Op.GROUPED_CONV2D:
-        shape = (layer.k, layer.group_outputs, layer.fy, layer.fx, layer.c)
+        shape = (layer.k, layer.get(ChannelGroups).outputs, layer.fy, layer.fx, layer.c)
         seen = windows.reshape(*windows.shape[:-1], layer.k, layer.c)
         acc = np.einsum("yxijgc,gkijc->yxgk", seen, weights.reshape(shape).astype(np.int64))
         return acc.reshape(layer.oy, layer.ox, -1)
@@ -387,7 +389,7 @@ def _shapes_of_two(layer: Layer) -> tuple[tuple[int, int, int], tuple[int, int, 
     """Shapes of the inputs of an operator of two, one of which may be a single pixel or channel."""
     whole, pixel, channel = (layer.oy, layer.ox, layer.k), (1, 1, layer.k), (layer.oy, layer.ox, 1)
     shapes = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}
-    return shapes[layer.broadcast]
+    return shapes[layer.get(Broadcast).kind]
 
 
 def _multiplication(x: Bytes, addend: Bytes, form: Form) -> Tensors:

@@ -16,6 +16,7 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import is_pointwise, widened
 from match.errors import ToolchainError
+from match.ir.attributes import Broadcast, ChannelGroups, Transposition
 from match.ir.layer import Layer, Op
 
 REQUEST = 0x40000
@@ -119,11 +120,11 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
 
 def _addend_strides(layer: Layer) -> tuple[int, int]:
     """From a row of the second input to the next, and from a pixel; 0 where it has a single pixel."""
-    if layer.broadcast == "pixel":
+    if layer.get(Broadcast).kind == "pixel":
         return 0, 0
-    channels = 1 if layer.broadcast else layer.input_channels
+    channels = 1 if layer.get(Broadcast).kind else layer.input_channels
     if layer.op is Op.CONCATENATE:
-        channels = layer.k - layer.first_channels
+        channels = layer.k - layer.input_channels
     rows = layer.k if layer.op is Op.MATRICES else layer.ix
     return rows * channels, channels
 
@@ -136,12 +137,13 @@ def _tile(case: Case, pointers: list[int]) -> bytes:
     layer, tile, channels = case.layer, case.tile, case.layer.input_channels
     input_, addend, weights, parameters, excepted, exceptions, output, sums, scratch = pointers
     grouped, transposed = layer.op is Op.GROUPED_CONV2D, layer.op is Op.TRANSPOSE
-    one_channel = layer.broadcast in ("channel", "outer")
-    channels_in = layer.unit if transposed else layer.c if grouped else 1 if one_channel else channels
+    one_channel = layer.get(Broadcast).single_channel
+    channels_in = layer.c if grouped else 1 if one_channel else channels
+    channels_in = layer.get(Transposition).element_bytes if transposed else channels_in
     strides = (layer.ix * channels, 1 if transposed else channels)
     fields = (
-        *(channels_in, layer.group_outputs if grouped else layer.k),
-        *(tile.iy, tile.ix, *((0, 0) if layer.broadcast == "outer" else strides), *_addend_strides(layer)),
+        *(channels_in, layer.get(ChannelGroups).outputs if grouped else layer.k),
+        *(tile.iy, tile.ix, *((0, 0) if layer.get(Broadcast).kind == "outer" else strides), *_addend_strides(layer)),
         *(layer.oy, layer.ox, layer.ox * layer.output_channels, layer.output_channels),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )

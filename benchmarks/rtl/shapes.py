@@ -7,7 +7,8 @@ from dataclasses import replace
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import as_column
-from match.ir.layer import Broadcast, Layer, Op, Padding
+from match.ir.attributes import Broadcast, BroadcastKind, ChannelGroups, Concatenation, LookupTable, Transposition
+from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
 FORMS: tuple[Form, ...] = ("int32", "split")
@@ -52,7 +53,7 @@ def grouped(groups: int, k: int, c: int, size: tuple[int, int], stride: int = 1)
     layer = Layer(
         name, Op.GROUPED_CONV2D, groups, c, oy, ox, oy * stride, ox * stride, 3, 3, (stride, stride), padding=pad
     )
-    return replace(layer, group_outputs=k)
+    return replace(layer, attributes=ChannelGroups(k))
 
 
 def filtered(k: int, c: int, size: tuple[int, int], f: tuple[int, int], stride: int = 1) -> Layer:
@@ -135,10 +136,10 @@ def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
     return Layer(name, op, k, 1, *size, *size, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
 
 
-def shared(op: Op, k: int, size: tuple[int, int], broadcast: Broadcast) -> Layer:
+def shared(op: Op, k: int, size: tuple[int, int], kind: BroadcastKind) -> Layer:
     """An operator of two inputs, one of which has less than the output."""
     layer = plain(op, k, size)
-    return replace(layer, name=f"{layer.name}, one {broadcast}", broadcast=broadcast)
+    return replace(layer, name=f"{layer.name}, one {kind}", attributes=Broadcast(kind))
 
 
 def concatenation(first: int, second: int, size: tuple[int, int], unchanged: tuple[bool, ...] = ()) -> Layer:
@@ -146,18 +147,19 @@ def concatenation(first: int, second: int, size: tuple[int, int], unchanged: tup
     layer = plain(Op.CONCATENATE, first + second, size)
     kept = "".join(f", {which} unchanged" for which, own in zip(("first", "second"), unchanged, strict=False) if own)
     name = f"concatenate {first}+{second}, {size[0]}x{size[1]}{kept}"
-    return replace(layer, name=name, first_channels=first, unchanged=unchanged)
+    return replace(layer, name=name, attributes=Concatenation(first, unchanged))
 
 
 def signs(k: int, size: tuple[int, int]) -> Layer:
     """The lookup that makes uint8 of int8."""
-    return replace(plain(Op.LOOKUP, k, size), name=f"signs {k}, {size[0]}x{size[1]}", turns_signs=True)
+    name = f"signs {k}, {size[0]}x{size[1]}"
+    return replace(plain(Op.LOOKUP, k, size), name=name, attributes=LookupTable(turns_signs=True))
 
 
 def transposition(k: int, size: tuple[int, int], unit: int = 1) -> Layer:
     """A transposition of elements of `unit` bytes, of so many maps of `k` rows of pixels."""
-    of_bytes = f" of {unit} bytes" if unit > 1 else ""
-    return replace(plain(Op.TRANSPOSE, k, size), name=f"transpose {k}{of_bytes}, {size[0]}x{size[1]}", unit=unit)
+    name = f"transpose {k}{f' of {unit} bytes' if unit > 1 else ''}, {size[0]}x{size[1]}"
+    return replace(plain(Op.TRANSPOSE, k, size), name=name, attributes=Transposition(unit))
 
 
 def required() -> list[Case]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from match.codegen.context_text import seen_padding
 from match.codegen.nest import LoopNest, size_name
-from match.ir.layer import Axis, Dim, Layer, Op
+from match.ir.attributes import Broadcast
+from match.ir.layer import Axis, Dim, Group, Layer, Op
 from match.mapping.memory import align
 from match.target.operands import INPUT, OUTPUT
 
@@ -32,21 +33,21 @@ class AxisText:
     @property
     def limit(self) -> str:
         """Constant with the tensor's size."""
-        if self.layer.links:
+        if isinstance(self.layer.attributes, Group):
             side = {"rows": "HEIGHT", "columns": "WIDTH", "channels": "CHANNELS"}[self.name]
             return f"{self.operand.upper()}_{side}"
-        inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
+        inside = self.operand == INPUT if self.layer.fused else self.operand != OUTPUT
         if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
             return "IN_CHANNELS" if inside else "OUT_CHANNELS"
         if self.name == "channels":
-            if inside and self.layer.stages:
+            if inside and self.layer.fused:
                 return "IN_CHANNELS"
             own = inside and (self.fixed or self.layer.op in (Op.CONCATENATE, Op.SLICE))
             return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
         if self.axis.dim is Dim.K:
             return size_name(self.axis.dim, self.layer)
         own = self.fixed and self.operand != INPUT
-        inside = inside and (self.operand == INPUT or self.layer.broadcast != "outer")
+        inside = inside and (self.operand == INPUT or self.layer.get(Broadcast).kind != "outer")
         side = self.operand.upper() if own else "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 

@@ -28,7 +28,7 @@ class StageText:
     @property
     def layer(self) -> Layer:
         """The operator."""
-        return self.plan.layer.stages[self.number]
+        return self.plan.layer.operators[self.number]
 
     @property
     def kernel(self) -> str:
@@ -63,10 +63,10 @@ class StageText:
 
     def channels(self, tensor: int) -> str:
         """How many channels of a tensor the tile has."""
-        dim = channel_dims(self.plan.layer.stages)[tensor]
+        dim = channel_dims(self.plan.layer.operators)[tensor]
         depth = len(self.nest)
         if dim is None or not (self.nest.of(dim, depth) or self.nest.cut_outside(dim)):
-            stages = self.plan.layer.stages
+            stages = self.plan.layer.operators
             return str(stages[tensor].input_channels if tensor < len(stages) else stages[-1].k)
         return f"({self.nest.bound(dim, depth)} - {self.nest.start(dim, depth)})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from match.dispatch.plan import OperatorPlan
+from match.ir.attributes import Broadcast, Interpolation, Transposition
 from match.ir.layer import WIDEST_WEIGHTS, Axis, Layer, Op
 
 WINDOWED = frozenset(
@@ -39,11 +40,19 @@ def weight_fields(layer: Layer) -> Iterator[tuple[str, str]]:
         yield "weight_bits", str(layer.weight_bits)
 
 
+def filling_fields(layer: Layer) -> Iterator[tuple[str, str]]:
+    """The value of `pad_value` for kernels without windows."""
+    if layer.op is Op.RESIZE:
+        yield "pad_value", str(layer.get(Interpolation).zero_point)
+    if layer.op is Op.GATHER:
+        yield "pad_value", str(layer.pad_value)
+
+
 def channels_in(layer: Layer, channels: str) -> str:
     """The field for the input's channels, which are `channels`; kernels/pulp/match_pulp.h has two other meanings."""
     if layer.op is Op.TRANSPOSE:
-        return str(layer.unit)
-    return "1" if layer.broadcast in ("channel", "outer") else channels
+        return str(layer.get(Transposition).element_bytes)
+    return "1" if layer.get(Broadcast).single_channel else channels
 
 
 def seen_padding(axis: Axis, size: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from match.codegen.whole_text import WholeKernel, WholeText
 from match.dispatch.packed_constants import component_offsets
 from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.group import Call, calls
-from match.ir.layer import Layer, Role
+from match.ir.layer import Group, Layer, Role
 from match.mapping.group_plan import MOST_TRANSFERS, Fetch, GroupPlan, Room
 from match.mapping.memory import component_bytes
 
@@ -43,7 +43,7 @@ class MemberText:
     @property
     def layer(self) -> Layer:
         """The operator."""
-        return self.plan.layer.stages[self.call.operator]
+        return self.plan.layer.operators[self.call.operator]
 
     @property
     def operator(self) -> OperatorPlan:
@@ -80,7 +80,7 @@ class MemberText:
 
     def _activations(self) -> tuple[list[WholeText], WholeText]:
         inputs = [operand.name for operand in self.plan.schedule.operands if operand.role is Role.INPUT]
-        links = self.plan.layer.links[self.call.operator]
+        links = self.plan.layer.get(Group).links[self.call.operator]
         read = [self.rooms.room(inputs[~link]) if link < 0 else self.rooms.outputs[link] for link in links]
         own = [operand for operand in self.operator.operands if operand.role is Role.INPUT]
         output = next(operand for operand in self.operator.operands if operand.role is Role.OUTPUT)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from match.codegen.axis_text import AxisText
 from match.codegen.chain_text import StageText
-from match.codegen.context_text import WINDOWED, channels_in, requantization_fields, weight_fields
+from match.codegen.context_text import WINDOWED, channels_in, filling_fields, requantization_fields, weight_fields
 from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
@@ -92,7 +92,7 @@ def constant_field(component: Component, layer: Layer) -> str:
     Raises:
         TargetError: if there is none.
     """
-    name = component.name.rpartition("_")[0] if layer.stages else component.name
+    name = component.name.rpartition("_")[0] if layer.fused else component.name
     if name not in _COMPONENT_FIELDS:
         raise TargetError(
             f"layer {layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, not {component.name!r}."
@@ -190,9 +190,9 @@ class KernelText(LevelText):
     @cached_property
     def calls(self) -> tuple[KernelCall, ...]:
         """The kernel calls of a tile: one for each operator."""
-        if not self.layer.stages:
+        if not self.layer.fused:
             return (KernelCall(self.plan.kernel, "tile", tuple(self._tile())),)
-        stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.stages))]
+        stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.operators))]
         spans = tuple(span for stage in reversed(stages) for span in stage.spans())
         first, *others = self.inputs
         found: list[KernelCall] = []
@@ -245,8 +245,7 @@ class KernelText(LevelText):
                 yield f"{operand.name}_channel_stride", operand.channel_stride
         if layer.op in WINDOWED:
             yield from self._window_fields(rows, columns)
-        if layer.op in (Op.RESIZE, Op.GATHER):
-            yield "pad_value", str(layer.pad_value)
+        yield from filling_fields(layer)
         if not self.output_sums:
             yield "clip_low", str(layer.clip[0])
             yield "clip_high", str(layer.clip[1])

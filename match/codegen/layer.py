@@ -20,8 +20,9 @@ from match.codegen.shared_text import EXTERNAL, MOST_BLOCKS, module_prefix
 from match.codegen.title_text import constants_macro, contents, source_lines, title
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
+from match.ir.attributes import ChannelGroups
 from match.ir.group import operator_spans
-from match.ir.layer import Dim, Op, Role
+from match.ir.layer import Dim, Group, Op, Role
 from match.mapping.storage import storage
 from match.target.operands import OUTPUT
 
@@ -131,7 +132,7 @@ def _functions(level: LevelText) -> str:
 
 def _kernel(plan: LayerPlan, outer: LevelText | None = None) -> KernelText:
     """What runs kernels; `outer` is the memory outside of theirs."""
-    return GroupText(plan, outer) if plan.layer.links else KernelText(plan, outer)
+    return GroupText(plan, outer) if isinstance(plan.layer.attributes, Group) else KernelText(plan, outer)
 
 
 class LayerText:
@@ -165,14 +166,15 @@ class LayerText:
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe the layer, in elements."""
         layer = self.layer
-        if layer.links:
+        if isinstance(layer.attributes, Group):
             outer = self.part.activations if self.part else ()
             return tuple((axis.limit, axis.axis.limit) for one in outer for axis in one.axes)
         channels = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
         sizes = [("CHANNELS", layer.k)] if layer.channelwise else channels
-        sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []
+        sizes += [("SUMMED_CHANNELS", layer.c)] if layer.fused else []
         if layer.op is Op.GROUPED_CONV2D:
-            sizes += [("GROUPS", layer.k), ("GROUP_INPUTS", layer.c), ("GROUP_OUTPUTS", layer.group_outputs)]
+            outputs = layer.get(ChannelGroups).outputs
+            sizes += [("GROUPS", layer.k), ("GROUP_INPUTS", layer.c), ("GROUP_OUTPUTS", outputs)]
         sizes += [
             ("IN_HEIGHT", layer.iy),
             ("IN_WIDTH", layer.ix),
@@ -183,7 +185,7 @@ class LayerText:
         for level in self.levels:
             for operand in level.activations:
                 sizes += [size for axis in operand.axes for size in axis.sizes]
-        if layer.op in WINDOWED or layer.stages:
+        if layer.op in WINDOWED or layer.fused:
             sizes += [
                 ("FILTER_HEIGHT", layer.fy),
                 ("FILTER_WIDTH", layer.fx),

@@ -122,7 +122,7 @@ def size_name(dim: Dim, layer: Layer) -> str:
         return "GROUPS" if dim is Dim.K else "GROUP_INPUTS"
     return {
         Dim.K: "CHANNELS" if layer.channelwise else "OUT_CHANNELS",
-        Dim.C: "SUMMED_CHANNELS" if layer.stages else "IN_CHANNELS",
+        Dim.C: "SUMMED_CHANNELS" if layer.fused else "IN_CHANNELS",
         Dim.OY: "OUT_HEIGHT",
         Dim.OX: "OUT_WIDTH",
         Dim.FY: "FILTER_HEIGHT",

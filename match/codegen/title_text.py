@@ -8,7 +8,7 @@ import textwrap
 from match.codegen.c_text import WIDTH, comment
 from match.codegen.context_text import WINDOWED
 from match.dispatch.plan import LayerPlan
-from match.ir.layer import Role
+from match.ir.layer import Group, Role
 
 _NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
 """What follows the network's name in the symbol of a layer."""
@@ -17,12 +17,12 @@ _NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
 def title(plan: LayerPlan) -> str:
     """What the layer is."""
     layer = plan.layer
-    if layer.links:
-        what = f"{len(layer.stages)} operators, one after the other"
+    if isinstance(layer.attributes, Group):
+        what = f"{len(layer.operators)} operators, one after the other"
         units = " and ".join(unit.name for unit in plan.units)
         return comment(f"{layer.name}: {what}, on {units} of {plan.target}")
     shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
-    window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.stages else ""
+    window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.fused else ""
     return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {plan.module} of {plan.target}")
 
 
@@ -36,7 +36,7 @@ def contents(plan: LayerPlan) -> str:
     operand = next((one for one in plan.schedule.operands if one.role is Role.CONSTANT), None)
     if operand is None or plan.constants_at == "network":
         return ""
-    if plan.layer.links:
+    if isinstance(plan.layer.attributes, Group):
         return "The constants of all operators"
     return " and ".join(component.name for component in operand.components).replace("_", " ").capitalize()
 

@@ -9,12 +9,14 @@ from math import prod
 from match.codegen.context_text import (
     WINDOWED,
     channels_in,
+    filling_fields,
     requantization_fields,
     seen_padding,
     weight_fields,
     window_fields,
 )
 from match.dispatch.plan import OperatorPlan
+from match.ir.attributes import ChannelGroups
 from match.ir.layer import Axis, Layer, Op, Operand
 from match.mapping.storage import places
 
@@ -95,7 +97,7 @@ class WholeKernel:
             yield "scratch", self.scratch
         if layer.op is Op.GROUPED_CONV2D:
             yield "channels_in", str(layer.c)
-            yield "channels_out", str(layer.group_outputs)
+            yield "channels_out", str(layer.get(ChannelGroups).outputs)
             yield "groups", str(layer.k)
         else:
             computed = output.count(output.axes[2])
@@ -111,8 +113,9 @@ class WholeKernel:
             yield from window_fields(layer)
             yield from self._padding({"top": 0, "bottom": 1}, rows)
             yield from self._padding({"left": 0, "right": 1}, columns)
-        if layer.op in (Op.RESIZE, Op.GATHER) or any(layer.padding):
+        if any(layer.padding):
             yield "pad_value", str(layer.pad_value)
+        yield from filling_fields(layer)
         yield "clip_low", str(layer.clip[0])
         yield "clip_high", str(layer.clip[1])
         yield from requantization_fields(self.operator)

@@ -21,6 +21,7 @@ from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
+from match.ir.attributes import Own
 from match.ir.constants import LayerConstants
 from match.ir.float_average import core_is_reference
 from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Op, Operand
@@ -114,7 +115,7 @@ class Offers:
             op=layer.what,
             module=module,
             macs=layer.macs,
-            outputs=outputs(layer),
+            outputs=layer.output_elements,
             cycles=offer.cost.cycles if offer else self.cpu.cycles,
             candidates=self.candidates,
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
@@ -275,11 +276,6 @@ def price(cost: Cost, objective: str) -> float:
     return cost.energy if objective == "energy" and cost.energy is not None else cost.cycles
 
 
-def outputs(layer: Layer) -> int:
-    """Elements that a layer computes."""
-    return layer.output_channels * layer.oy * layer.ox * layer.unit
-
-
 def rows(layer: Layer) -> int:
     """How many equal rows of a layer the control core's cost model is asked about: pixels for `BY_PIXEL`, else 1."""
     return layer.oy * layer.ox if layer.op in BY_PIXEL else 1
@@ -287,7 +283,7 @@ def rows(layer: Layer) -> int:
 
 def combined(layer: Layer) -> int:
     """Values that a layer combines to all of its outputs, by multiplication or not."""
-    return layer.macs or outputs(layer) * layer.channels_summed * layer.fy * layer.fx
+    return layer.macs or layer.output_elements * layer.channels_summed * layer.fy * layer.fx
 
 
 def _offers(
@@ -310,11 +306,12 @@ def _offers(
 
 def _core_cost(target: MatchTarget, operator: Layer) -> Cost:
     """What an operator costs as TVM's C."""
-    kind, floating = (operator.own.core, operator.own.floating) if operator.own else (operator.op.value, False)
+    own = operator.get(Own)
+    kind = own.core or operator.op.value
     if operator.op is Op.SOFTMAX and operator.input_dtype == "int16":
         kind = SOFTMAX_OF_16_BITS
-    numbers = combined(operator), outputs(operator)
-    return cpu_cost(target, operator.name, kind, *numbers, floating=floating, rows=rows(operator))
+    numbers = combined(operator), operator.output_elements
+    return cpu_cost(target, operator.name, kind, *numbers, floating=own.floating, rows=rows(operator))
 
 
 def _summed(costs: Sequence[Cost]) -> Cost:
@@ -332,8 +329,8 @@ def _offer(request: Request, solution: Solution) -> _Acceptance | str:
         return solution.refusal or "no schedule was found"
     layer = request.layer
     operators = tuple(_clipped(own, form) for own, form in zip(layer.operators, request.forms, strict=True))
-    layer = replace(layer, clip=operators[-1].clip, stages=operators if layer.stages else ())
-    return _Acceptance(request, replace(solution.schedule, layer=layer), solution.cost)
+    schedule = replace(solution.schedule, layer=layer.with_operators(operators))
+    return _Acceptance(request, schedule, solution.cost)
 
 
 def _clipped(layer: Layer, form: Form) -> Layer:

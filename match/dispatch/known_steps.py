@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, Filters, LayerConstants, Table
 from match.ir.dtypes import value_range
-from match.ir.layer import Layer, Op
+from match.ir.layer import Group, Layer, Op
 from match.ir.requantization import Int64Array, Requantization
 from match.requantize.form import Form
 
@@ -34,7 +34,7 @@ def known_steps(whole: Layer, forms: Sequence[Form]) -> int:
 
     That is steps of integers, and of real numbers the next integer above.
     """
-    links, off = whole.links, list[int]()
+    links, off = whole.get(Group).links, list[int]()
     for number, (layer, form) in enumerate(zip(whole.operators, forms, strict=True)):
         own = 0 if form.fit is None or form.fit.exact else form.fit.max_step
         read = links[number] if links else (number - 1,)
@@ -55,19 +55,17 @@ def _carried(layer: Layer, constants: LayerConstants, inputs: Sequence[int]) -> 
     most, line = max(inputs), constants.requantization
     if layer.op in _MOVED:
         return most
-    if layer.op is Op.LOOKUP and constants.table is not None:
-        return _of_table(_in_order(constants.table, layer), most)
-    if layer.op is Op.DEQUANTIZE and constants.table is not None:
-        return _of_table(np.roll(constants.table.reshape(-1), 128 if layer.input_dtype == "int8" else 0), most)
+    if table := constants.get(Table):
+        return _of_table(_in_order(table.entries, layer), most)
     if layer.output_dtype == "float32":
         return _ANYTHING
     if line is None:
         return _MOST_DIFFERENCE
-    if constants.weights is not None:
-        reach = np.abs(constants.weights.astype(np.int64)).reshape(len(constants.weights), -1).sum(axis=1)
+    if weights := constants.get(Filters):
+        reach = np.abs(weights.values.astype(np.int64)).reshape(len(weights.values), -1).sum(axis=1)
         return _of_line(line, most * reach)
-    if layer.op is Op.ADD and constants.addend_multipliers is not None:
-        factors = zip(inputs, constants.addend_multipliers, strict=False)
+    if addends := constants.get(Addends):
+        factors = zip(inputs, addends, strict=False)
         return _of_line(line, np.array([sum(off * abs(factor) for off, factor in factors)]))
     if layer.op is Op.MULTIPLY:
         first, second = (*inputs, 0)[:2]
@@ -84,9 +82,9 @@ def _of_line(line: Requantization, moved: Int64Array) -> int:
     return int(steps.max()) + corrected
 
 
-def _in_order(table: npt.NDArray[Any], layer: Layer) -> Int64Array:
-    """The outputs of a table of bytes, in the order of the inputs' values."""
-    outputs = table.reshape(-1).astype(np.uint8).view(layer.output_dtype).astype(np.int64)
+def _in_order(table: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
+    """The outputs of a table, in the order of the inputs' values."""
+    outputs = table if layer.output_dtype == "float32" else table.view(layer.output_dtype).astype(np.int64)
     return np.roll(outputs, 128) if layer.input_dtype == "int8" else outputs
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import WIDEST_WEIGHTS, Layer
 from match.target.hardware import HwModule
 
@@ -21,9 +21,10 @@ def with_weight_bits(module: HwModule, layer: Layer, constants: LayerConstants) 
     fewest = module.fewest_weight_bits(layer)
     if fewest not in range(1, WIDEST_WEIGHTS + 1):
         raise ValueError(f"fewest_weight_bits returned {fewest!r}, and weights have 1 to {WIDEST_WEIGHTS} bits")
-    if fewest == WIDEST_WEIGHTS or constants.weights is None or layer.weight_dtype != "int8":
+    weights = constants.get(Filters)
+    if fewest == WIDEST_WEIGHTS or weights is None or layer.weight_dtype != "int8":
         return layer
-    return replace(layer, weight_bits=max(fewest, _bits(constants.weights)))
+    return replace(layer, weight_bits=max(fewest, _bits(weights.values)))
 
 
 def _bits(weights: npt.NDArray[np.integer]) -> int:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 
 from match.dispatch.plan import InPlace, LayerPlan
 from match.errors import TargetError
-
-_Plan = TypeVar("_Plan", LayerPlan, InPlace)
 
 PLAN_ATTRIBUTE = "match.plan"
 """The attribute of a Relay function that holds its plan."""
@@ -30,20 +26,7 @@ def decode(text: str) -> LayerPlan:
         TargetError: if the text is no plan, or one of another version.
         ScheduleError: if the schedule in it is not consistent.
     """
-    return _decoded(text, LayerPlan)
-
-
-def decode_in_place(text: str) -> InPlace:
-    """The `InPlace` that `encode` wrote.
-
-    Raises:
-        TargetError: if the text is nothing of the kind, or of another version.
-    """
-    return _decoded(text, InPlace)
-
-
-def _decoded(text: str, kind: type[_Plan]) -> _Plan:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=LayerPlan)
     except msgspec.MsgspecError as error:
         raise TargetError(f"a function's plan cannot be read: {error}; partition the module again.") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan, OperatorPlan, ScratchPlan, Unit
 from match.dispatch.request import Request, Workload
-from match.ir.layer import Layer
+from match.ir.layer import Chain, Group, Layer
 from match.ir.requantization import Requantization
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
@@ -24,6 +24,7 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         TargetError: if a method of the module fails, or packs other bytes than its operands have.
     """
     layer, module, forms = schedule.layer, request.module, request.forms
+    in_group = isinstance(layer.attributes, Group)
     nested = len(schedule.memories) > len(module.memories)
     return LayerPlan(
         symbol=workload.symbol,
@@ -33,7 +34,7 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         layer=layer,
         schedule=schedule,
         operators=tuple(
-            _operator(unit, own, form, work.source if layer.stages else "", in_group=bool(layer.links))
+            _operator(unit, own, form, work.source if layer.fused else "", in_group=in_group)
             for unit, own, form, work in zip(request.modules, layer.operators, forms, workload.operators, strict=True)
         ),
         constants=pack_constants(
@@ -42,7 +43,7 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         api=module.scratchpad_api,
         direct=module.api if isinstance(module.api, DirectApi) else None,
         external=target.external.api if nested and target.external else None,
-        scratch=_scratch(request, schedule) if layer.stages and not layer.links else ScratchPlan(),
+        scratch=_scratch(request, schedule) if isinstance(layer.attributes, Chain) else ScratchPlan(),
         overwritable=methods.overwritable(module, layer) if module.direct and target.external is None else (),
     )
 

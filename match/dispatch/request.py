@@ -9,7 +9,7 @@ from match.compilation.options import Options
 from match.dispatch.narrow_weights import with_weight_bits
 from match.errors import TargetError, in_a_line
 from match.ir.constants import LayerConstants
-from match.ir.layer import Layer
+from match.ir.layer import Group, Layer
 from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.memory import Memory
 from match.processes.workers import Workers
@@ -144,7 +144,7 @@ def _accepted(
         forms.append(form)
     requantizers = tuple(form.requantizer for form in forms)
     layer = _stored(modules, workload)
-    if any(layer.pitches) or layer.links:
+    if any(layer.pitches) or isinstance(layer.attributes, Group):
         try:
             operands_of(modules, layer, requantizers)
         except OperandError as error:
@@ -161,7 +161,7 @@ def _stored(modules: Sequence[HwModule], workload: Workload) -> Layer:
             operators.append(with_weight_bits(module, own.layer, own.constants))
         except Exception as error:
             raise _fault(module, own.layer, "bits of weights", error) from error
-    return replace(workload.layer, stages=tuple(operators)) if workload.stages else operators[0]
+    return workload.layer.with_operators(operators)
 
 
 def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tuple[Memory, ...]:
@@ -204,25 +204,25 @@ def accepts(module: HwModule, layer: Layer, modules: Sequence[HwModule] = ()) ->
 
     `modules` are those of the operators of a group, or nothing where all are this one.
     """
-    if layer.output_dtype == "int32" and (layer.stages or layer.op not in module.sums):
+    if layer.output_dtype == "int32" and (layer.fused or layer.op not in module.sums):
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
-    if layer.links:
-        return _each(modules or (module,) * len(layer.stages), layer)
+    if isinstance(layer.attributes, Group):
+        return _each(modules or (module,) * len(layer.operators), layer)
     if layer.input_dtype == "int16" and layer.op not in module.int16:
         return Verdict(False, f"its activations have 16 bits and {module.name} reads 8")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.describes(layer)]
     if not verdicts:
         return Verdict(False, f"{module.name} has no {layer.what}")
     whole = next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
-    if not whole.ok or not layer.stages:
+    if not whole.ok or not layer.fused:
         return whole
-    return _each((module,) * len(layer.stages), layer)
+    return _each((module,) * len(layer.operators), layer)
 
 
 def _each(modules: Sequence[HwModule], layer: Layer) -> Verdict:
     """Whether modules take each operator of a layer by itself."""
-    for module, stage in zip(modules, layer.stages, strict=True):
-        if layer.links and not module.groups:
+    for module, stage in zip(modules, layer.operators, strict=True):
+        if isinstance(layer.attributes, Group) and not module.groups:
             return Verdict(False, f"{module.name} executes no groups")
         verdict = accepts(module, stage)
         if not verdict.ok:

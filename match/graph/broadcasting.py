@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from match.graph.operator import Known, Refused
+from match.ir.attributes import Broadcast
 from match.ir.graph import Tensor
-from match.ir.layer import Broadcast, Layer, Op
+from match.ir.layer import Layer, Op
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Pair:
 
     def with_broadcast(self, layer: Layer) -> Layer:
         """The layer with an input that is broadcast to the output."""
-        rows, columns = (1, 1) if self.broadcast == "outer" else (layer.iy, layer.ix)
-        return replace(layer, broadcast=self.broadcast, iy=rows, ix=columns)
+        rows, columns = (1, 1) if self.broadcast.kind == "outer" else (layer.iy, layer.ix)
+        return replace(layer, attributes=self.broadcast, iy=rows, ix=columns)
 
 
 def paired(op: Op, result: Tensor, inputs: Sequence[Known], *, symmetric: bool = True) -> Pair | Refused:
@@ -54,10 +55,10 @@ def _pair(whole: tuple[int, ...], shapes: Sequence[tuple[int, ...]], *, symmetri
             return Pair(order, broadcast, whole)
         together = _together(whole, first, second)
         if together is not None:
-            return Pair(order, "pixel", together)
+            return Pair(order, Broadcast("pixel"), together)
         apart = _apart(whole, first, second)
         if apart is not None:
-            return Pair(order, "channel", apart)
+            return Pair(order, Broadcast("channel"), apart)
     return None
 
 
@@ -68,12 +69,12 @@ def _broadcast(whole: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -
     both = _trimmed(a), _trimmed(b)
     whole = _trimmed(whole)
     if both == (whole, whole):
-        return ""
+        return Broadcast()
     if both == (whole, one_pixel):
-        return "pixel"
+        return Broadcast("pixel")
     if both == (whole, one_channel):
-        return "channel"
-    return "outer" if both == (one_pixel, one_channel) else None
+        return Broadcast("channel")
+    return Broadcast("outer") if both == (one_pixel, one_channel) else None
 
 
 def _together(whole: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int] | None:

@@ -14,7 +14,6 @@ from match.graph.reals import REAL
 from match.ir.graph import Tensor
 
 LSTM_GATES = 4
-GRU_GATES = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

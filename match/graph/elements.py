@@ -17,7 +17,8 @@ from match.graph.layers import UNSCALED, element_wise, fitting_words, words_of_l
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.pairs import entries
 from match.graph.work import Loop
-from match.ir.constants import LayerConstants
+from match.ir.attributes import LookupTable
+from match.ir.constants import ChannelLines, ChannelTables, LayerConstants, Structure, Table
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
@@ -43,16 +44,32 @@ class OfElements(Operator):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lookup(OfElements):
-    """A function of one value of 8 bits: `outputs` (256,), in ascending order of the values."""
+class OfEntries(OfElements):
+    """Functions of 8 bits: `outputs` (256,) or (channels, 256), in ascending order of the values."""
 
-    called: ClassVar[str] = "lookup"
-    elementwise: ClassVar[bool] = True
     loop: ClassVar[Loop] = Loop.MOVES
     converts: ClassVar[bool] = True
 
     outputs: Int64Array
     dtype: str
+
+    @property
+    def lowest(self) -> int | None:
+        """The least entry."""
+        return int(self.outputs.min())
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Entries in another order, and larger."""
+        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
+        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lookup(OfEntries):
+    """A function of one value of 8 bits: `outputs` (256,), in ascending order of the values."""
+
+    called: ClassVar[str] = "lookup"
+    elementwise: ClassVar[bool] = True
 
     def compute(self, *inputs: Array) -> Array:
         """The entries."""
@@ -69,34 +86,19 @@ class Lookup(OfElements):
         spans = [self.outputs[low : high + 1] for low, high in ends.T]
         return Range(np.array([span.min() for span in spans])[own], np.array([span.max() for span in spans])[own])
 
-    @property
-    def lowest(self) -> int | None:
-        """The least entry."""
-        return int(self.outputs.min())
-
-    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
-        """Entries in another order, and larger."""
-        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
-        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
-
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of bytes."""
         table = byte_table(self, inputs[0].dtype)
         plain = element_wise(Op.LOOKUP, result.shape, inputs[0].dtype, result.dtype)
-        layer = replace(plain, turns_signs=np.array_equal(table, np.arange(256) ^ 128))
-        return Described(layer, LayerConstants(None, None, table=table))
+        layer = replace(plain, attributes=LookupTable(np.array_equal(table, np.arange(256) ^ 128)))
+        return Described(layer, LayerConstants(Table(table)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChannelLookup(OfElements):
+class ChannelLookup(OfEntries):
     """A function of one value of 8 bits for each channel: `outputs` (channels, 256), in ascending order of values."""
 
     called: ClassVar[str] = "channel_lookup"
-    loop: ClassVar[Loop] = Loop.MOVES
-    converts: ClassVar[bool] = True
-
-    outputs: Int64Array
-    dtype: str
 
     def compute(self, *inputs: Array) -> Array:
         """The entries of each channel's table."""
@@ -104,21 +106,11 @@ class ChannelLookup(OfElements):
         places = x.astype(np.intp) - value_range(str(x.dtype))[0]
         return self.outputs[np.arange(len(self.outputs)), places].astype(self.dtype)
 
-    @property
-    def lowest(self) -> int | None:
-        """The least entry."""
-        return int(self.outputs.min())
-
-    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
-        """Entries in another order, and larger."""
-        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
-        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
-
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of bytes for each channel."""
         layer = element_wise(Op.CHANNEL_LOOKUP, result.shape, inputs[0].dtype, result.dtype)
         tables = byte_table(self, inputs[0].dtype)
-        return Described(layer, LayerConstants(None, None, channel_tables=tables))
+        return Described(layer, LayerConstants(ChannelTables(tables)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,7 +145,7 @@ class Quantize(Operator):
         if result.dtype not in _BYTES:
             return None
         layer = element_wise(Op.QUANTIZE, result.shape, inputs[0].dtype, result.dtype)
-        return Described(layer, LayerConstants(None, None, quantization=self.function))
+        return Described(layer, LayerConstants(self.function))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -190,7 +182,7 @@ class Dequantize(OfElements):
         numbers = self.outputs(x_dtype)
         table = np.roll(numbers, 128) if x_dtype == "int8" else numbers
         layer = element_wise(Op.DEQUANTIZE, result.shape, x_dtype, result.dtype)
-        return Described(layer, LayerConstants(None, None, table=table))
+        return Described(layer, LayerConstants(Table(table)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -216,7 +208,7 @@ class DequantizeSums(OfElements):
         """A line for each channel."""
         layer = element_wise(Op.DEQUANTIZE_SUMS, result.shape, inputs[0].dtype, result.dtype)
         lines = np.stack([self.offset, self.scale.view(np.int32), self.bias.view(np.int32)], axis=1)
-        return Described(layer, LayerConstants(None, None, lines=lines))
+        return Described(layer, LayerConstants(ChannelLines(lines)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -261,12 +253,12 @@ class Requantize(OfElements):
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A scaling in 32 bits, if it is one."""
-        table = words_of_line(self.requantization, _HALF)
-        if table is None:
+        words = words_of_line(self.requantization, _HALF)
+        if words is None:
             return Refused(Op.REQUANTIZE, UNSCALED)
         layer = element_wise(Op.REQUANTIZE, result.shape, inputs[0].dtype, result.dtype)
         layer = replace(layer, clip=self.requantization.clip)
-        return Described(layer, LayerConstants(None, None, table=table))
+        return Described(layer, LayerConstants(Structure(words, "match_scaling_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -296,8 +288,8 @@ class Gate(OfElements):
         """The multiplier and the table."""
         layer = element_wise(Op(self.function), result.shape, inputs[0].dtype, result.dtype)
         logistic = logistic_of_16_bits().astype("<u2").view("<i4")
-        table = np.concatenate([[self.multiplier, self.shift], logistic]).astype(np.int32)
-        return Described(layer, LayerConstants(None, None, table=table))
+        words = np.concatenate([[self.multiplier, self.shift], logistic]).astype(np.int32)
+        return Described(layer, LayerConstants(Structure(words, "match_gate_int16_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -326,16 +318,16 @@ class LeakyRelu(OfElements):
         """Two scalings in 32 bits."""
         if self.falls:
             return Refused(Op.LEAKY_RELU, "its slope below 0 is negative")
-        tables = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in self.scales]
-        words = [table for table in tables if table is not None]
-        if len(words) < len(tables):
+        scalings = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in self.scales]
+        words = [scaling for scaling in scalings if scaling is not None]
+        if len(words) < len(scalings):
             return Refused(Op.LEAKY_RELU, UNSCALED)
         layer = element_wise(Op.LEAKY_RELU, result.shape, inputs[0].dtype, result.dtype)
         layer = replace(layer, clip=value_range(self.dtype))
-        return Described(layer, LayerConstants(None, None, table=np.concatenate(words)))
+        return Described(layer, LayerConstants(Structure(np.concatenate(words), "match_scaling_t[2]")))
 
 
-def byte_table(lookup: Lookup | ChannelLookup, x_dtype: str) -> npt.NDArray[np.uint8]:
+def byte_table(lookup: OfEntries, x_dtype: str) -> npt.NDArray[np.uint8]:
     """The output's byte for each input byte, both as unsigned numbers, along the last axis."""
     table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
     # From the order of the values, -128 first, to that of their bytes, 0 first.

@@ -95,4 +95,4 @@ class FloatAverage(Operator):
         layer = replace(layer, clip=value_range(result.dtype))
         zero = self.zero - value_range(x.dtype)[0]
         average = float_average.FloatAverage(self.scale, zero, self.function, layer.fy * layer.fx)
-        return Described(layer, LayerConstants(None, None, average=average))
+        return Described(layer, LayerConstants(average))

@@ -67,7 +67,7 @@ class Maximum(Operator):
         layer = windowed(Op.MAX_POOL2D, x, result, self.window, self.strides, self.dilation, self.padding)
         low, high = value_range(x.dtype)
         layer = replace(layer, pad_value=low if any(layer.padding) else 0, clip=(low, high))
-        return Described(layer, LayerConstants(None, None))
+        return Described(layer, LayerConstants())
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
         """It reads every element of each window."""

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from match.graph.layers import element_wise
 from match.graph.operator import Array, Described, Known, Operator, Range, Stored
 from match.graph.work import Loop, Work
-from match.ir.constants import LayerConstants
+from match.ir.attributes import Concatenation, Gathering, Slice, Transposition
+from match.ir.constants import GatheredColumns, InputTables, LayerConstants, Table
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op
 
@@ -123,14 +124,14 @@ class Move(Operator):
         filled = bool(np.any(columns == FILL))
         if not filled and len(columns) < self.split[axis] and np.all(np.diff(columns) == 1):
             layer = _moved(Op.SLICE, (*extents[:axis], extents[axis] * inner), x)
-            layer = replace(layer, first_channels=int(columns[0]) * inner, source_channels=self.split[axis] * inner)
-            return Described(layer, LayerConstants(None, None, table=IDENTITY))
+            layer = replace(layer, attributes=Slice(int(columns[0]) * inner, self.split[axis] * inner))
+            return Described(layer, LayerConstants(Table(IDENTITY)))
         if filled and self.fill and unit > 1:  # its bytes differ
             return None
         layer = _moved(Op.GATHER, (math.prod(extents[:axis]), extents[axis], inner), x)
         fill = int(self.fill) if filled else 0
-        layer = replace(layer, ix=self.split[axis], pad_value=fill, runs=_runs(columns))
-        return Described(layer, LayerConstants(None, None, columns=columns))
+        layer = replace(layer, ix=self.split[axis], pad_value=fill, attributes=Gathering(_runs(columns)))
+        return Described(layer, LayerConstants(GatheredColumns(columns)))
 
     def _transposition(self, x: Known) -> Described | None:
         """Two groups of neighbouring axes that change places.
@@ -146,7 +147,7 @@ class Move(Operator):
         (_, columns), (_, channels) = groups
         layer = _moved(Op.TRANSPOSE, (outer, columns, channels), x)
         unit *= np.dtype(x.dtype).itemsize
-        return Described(replace(layer, unit=unit), LayerConstants(None, None))
+        return Described(replace(layer, attributes=Transposition(unit)), LayerConstants())
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
         """Called by what it does to the places of elements."""
@@ -207,8 +208,8 @@ class Concatenate(Operator):
         first, second = (math.prod(x.shape[self.axis :]) * unit for x in inputs)
         layer = element_wise(Op.CONCATENATE, (*outer, first + second), _moved_as(inputs[0]), _moved_as(result))
         unchanged = tuple(np.array_equal(table, IDENTITY) for table in tables)
-        layer = replace(layer, first_channels=first, unchanged=unchanged if any(unchanged) else ())
-        return Described(layer, LayerConstants(None, None, table=np.stack(tables)), order=(0, 1))
+        layer = replace(layer, attributes=Concatenation(first, unchanged if any(unchanged) else ()))
+        return Described(layer, LayerConstants(InputTables(np.stack(tables))), order=(0, 1))
 
 
 def reshape(before: Tensor, shape: tuple[int, ...]) -> Move:

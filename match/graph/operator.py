@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op
-from match.ir.requantization import Int64Array
+from match.ir.requantization import Int64Array, Requantization
 
 Array = npt.NDArray[Any]
 
@@ -193,3 +193,21 @@ class Operator(ABC):
         floating = any(tensor.dtype.startswith("float") for tensor in (result, *inputs))
         combined = sum(x.elements for x in inputs) if self.loop is Loop.REDUCTION else 0
         return Work(self.called, self.loop, combined=combined, floating=floating)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Requantized(Operator):
+    """An operator whose integers a requantization brings to another type."""
+
+    requantization: Requantization
+    dtype: str
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.requantization.clip[0]
+
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With another requantization."""
+        del order
+        return replace(self, requantization=constants.requantization)

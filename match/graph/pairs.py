@@ -13,9 +13,19 @@ import numpy.typing as npt
 from match.arithmetic.tflite import multiply_by
 from match.graph.broadcasting import Pair, paired
 from match.graph.layers import UNSCALED, element_wise, scaling_words, without_idle_parts, words_of_line
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Requantized, Stored
 from match.graph.work import Loop, Work
-from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, LayerConstants
+from match.ir.constants import (
+    LOOKUP_LINE_FRACTION,
+    LOOKUP_SUM_FRACTION,
+    Addends,
+    LayerConstants,
+    Lines,
+    Steps,
+    Structure,
+    Summands,
+    ZeroPoints,
+)
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op
@@ -33,15 +43,12 @@ class ElementWise(Operator):
 
     elementwise: ClassVar[bool] = True
     loop: ClassVar[Loop] = Loop.ELEMENTS
+    op: ClassVar[Op]
+    """What it is as a layer."""
     symmetric: ClassVar[bool] = True
     """Whether operands may change places, and their numbers with them."""
 
     dtype: str
-
-    @property
-    @abstractmethod
-    def _op(self) -> Op:
-        """What it is as a layer."""
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The shape that both operands are broadcast to."""
@@ -50,10 +57,10 @@ class ElementWise(Operator):
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A layer with both operands in an order that it can have."""
-        pair = paired(self._op, result, inputs, symmetric=self.symmetric)
+        pair = paired(self.op, result, inputs, symmetric=self.symmetric)
         if isinstance(pair, Refused):
             return pair
-        layer = pair.with_broadcast(element_wise(self._op, pair.extents, inputs[pair.order[0]].dtype, self.dtype))
+        layer = pair.with_broadcast(element_wise(self.op, pair.extents, inputs[pair.order[0]].dtype, self.dtype))
         return self._described(layer, pair, [inputs[number] for number in pair.order])
 
     @abstractmethod
@@ -61,14 +68,31 @@ class ElementWise(Operator):
         """The layer and its constants, for inputs in its order."""
 
 
+class Clipped(ElementWise):
+    """One whose outputs are clipped."""
+
+    clip: tuple[int, int]
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.clip[0]
+
+    def _raised(self, more: int | None) -> dict[str, Any]:
+        """The clip and the type if its outputs become larger (`Operator.unsigned`)."""
+        low, high = self.clip
+        return {} if more is None else {"clip": (low + more, high + more), "dtype": "uint8"}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Addition(ElementWise):
+class Addition(Clipped):
     """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors of 8 bits.
 
     ties_to_even: halves go to the even output (`match.ir.requantization.Requantization`).
     """
 
     called: ClassVar[str] = "add"
+    op: ClassVar[Op] = Op.ADD
 
     multipliers: tuple[int, int]
     bias: int
@@ -76,10 +100,6 @@ class Addition(ElementWise):
     clip: tuple[int, int]
     dtype: str
     ties_to_even: bool = False
-
-    @property
-    def _op(self) -> Op:
-        return Op.ADD
 
     @property
     def requantization(self) -> Requantization:
@@ -104,20 +124,15 @@ class Addition(ElementWise):
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
         return Range(self.requantization(low), self.requantization(high))
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.clip[0]
-
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """The bias takes off what products grow by."""
         growth = sum(x.more * factor for x, factor in zip(inputs, self.multipliers, strict=True))
         bias = self.bias + ((more or 0) << self.shift) - growth
-        return replace(self, bias=bias, **_clipped(self, more))
+        return replace(self, bias=bias, **self._raised(more))
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """With other multipliers and another requantization."""
-        multipliers, requantization = constants.addend_multipliers, constants.requantization
+        multipliers, requantization = constants.get(Addends), constants.requantization
         assert multipliers is not None, "an addition has multipliers"
         assert requantization is not None, "an addition is requantized"
         first, second = (multipliers[order.index(number)] for number in (0, 1))
@@ -131,7 +146,7 @@ class Addition(ElementWise):
             low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
         bounds = int(min(span[0] for span in spans)), int(max(span[1] for span in spans))
         layer = replace(layer, clip=self.clip, input_range=bounds)
-        constants = LayerConstants(None, self.requantization, (first, second))
+        constants = LayerConstants(Addends(first, second), self.requantization)
         return Described(layer, constants, (np.array([low], np.int64), np.array([high], np.int64)), pair.order)
 
 
@@ -168,6 +183,7 @@ class Int16Addition(ElementWise):
     """
 
     called: ClassVar[str] = "add16"
+    op: ClassVar[Op] = Op.ADD
     loop: ClassVar[Loop] = Loop.OTHER
     symmetric: ClassVar[bool] = False
 
@@ -175,10 +191,6 @@ class Int16Addition(ElementWise):
     sign: int
     clip: tuple[int, int]
     dtype: str = "int16"
-
-    @property
-    def _op(self) -> Op:
-        return Op.ADD
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled sum."""
@@ -191,38 +203,23 @@ class Int16Addition(ElementWise):
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
         words = scaling_words(self.scales[:, 0], self.scales[:, 1], np.array([LEFT_SHIFT, LEFT_SHIFT, 0]))
-        table = np.append(words.reshape(-1), self.sign).astype(np.int32)
-        return Described(replace(layer, clip=self.clip), LayerConstants(None, None, table=table), None, pair.order)
+        scalings = Structure(np.append(words.reshape(-1), self.sign).astype(np.int32), "match_add_int16_t")
+        return Described(replace(layer, clip=self.clip), LayerConstants(scalings), None, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Multiplication(ElementWise):
+class Multiplication(Requantized, ElementWise):
     """A product of two tensors less their zero points, requantized as one channel."""
 
     called: ClassVar[str] = "multiply"
+    op: ClassVar[Op] = Op.MULTIPLY
 
     zero_points: tuple[int, int]
-    requantization: Requantization
-    dtype: str
-
-    @property
-    def _op(self) -> Op:
-        return Op.MULTIPLY
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized products."""
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.requantization(a * b).astype(self.dtype)
-
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Zero points grow with what they are of."""
@@ -235,7 +232,8 @@ class Multiplication(ElementWise):
         accumulator = products.min().reshape(1), products.max().reshape(1)
         parameters = without_idle_parts(self.requantization, *accumulator)
         layer = replace(layer, clip=self.requantization.clip)
-        return Described(layer, LayerConstants(None, parameters, zero_points=(first, second)), accumulator, pair.order)
+        constants = LayerConstants(ZeroPoints(first, second), parameters)
+        return Described(layer, constants, accumulator, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,13 +241,10 @@ class Int16Multiplication(ElementWise):
     """A product of two tensors of 16 bits, whose zero points are 0, requantized as one channel."""
 
     called: ClassVar[str] = "multiply16"
+    op: ClassVar[Op] = Op.MULTIPLY
 
     requantization: Requantization
     dtype: str = "int16"
-
-    @property
-    def _op(self) -> Op:
-        return Op.MULTIPLY
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized products."""
@@ -258,44 +253,29 @@ class Int16Multiplication(ElementWise):
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described | Refused:
         del inputs
-        table = words_of_line(self.requantization, _PRODUCT)
-        if table is None:
+        words = words_of_line(self.requantization, _PRODUCT)
+        if words is None:
             return Refused(Op.MULTIPLY, UNSCALED)
         layer = replace(layer, clip=self.requantization.clip)
-        return Described(layer, LayerConstants(None, None, table=table), None, pair.order)
+        return Described(layer, LayerConstants(Structure(words, "match_scaling_t")), None, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SquaredDifference(ElementWise):
+class SquaredDifference(Requantized, ElementWise):
     """The square of the difference of two tensors of 8 bits, requantized as one channel.
 
     steps: int64, shape (2, 256): both in steps of one size, for their values in ascending order.
     """
 
     called: ClassVar[str] = "squared_difference"
+    op: ClassVar[Op] = Op.SQUARED_DIFFERENCE
 
     steps: Int64Array
-    requantization: Requantization
-    dtype: str
-
-    @property
-    def _op(self) -> Op:
-        return Op.SQUARED_DIFFERENCE
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized squares."""
         a, b = (entries(table, x) for table, x in zip(self.steps, inputs, strict=True))
         return self.requantization((a - b) ** 2).astype(self.dtype)
-
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Tables in another order."""
@@ -308,12 +288,12 @@ class SquaredDifference(ElementWise):
         steps = self.steps[list(pair.order)]
         accumulator = np.zeros(1, np.int64), np.array([largest_square(steps)])
         parameters = without_idle_parts(self.requantization, *accumulator)
-        constants = LayerConstants(None, parameters, table=_by_byte(steps, layer).astype(np.int16))
+        constants = LayerConstants(Steps(_by_byte(steps, layer).astype(np.int16)), parameters)
         return Described(replace(layer, clip=self.requantization.clip), constants, accumulator, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SumOfTables(ElementWise):
+class SumOfTables(Clipped):
     """What both kinds have: the sum of what two tensors of 8 bits are in a table each.
 
     tables: int64, shape (2, 256): what each adds for its values in ascending order, in steps of
@@ -326,11 +306,6 @@ class SumOfTables(ElementWise):
     clip: tuple[int, int]
     dtype: str
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.clip[0]
-
     def sums(self, *inputs: Array) -> Int64Array:
         """The sums, rounded down."""
         a, b = (entries(table, x) for table, x in zip(self.tables, inputs, strict=True))
@@ -338,8 +313,8 @@ class SumOfTables(ElementWise):
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
-        tables = _by_byte(self.tables[list(pair.order)], layer).astype(np.int32)
-        constants = LayerConstants(None, None, table=tables)
+        summands = Summands(_by_byte(self.tables[list(pair.order)], layer).astype(np.int32))
+        constants = LayerConstants(summands)
         return Described(replace(layer, clip=self.clip), constants, None, pair.order)
 
 
@@ -348,12 +323,9 @@ class LookupSum(SumOfTables):
     """The clipped sum of two tables."""
 
     called: ClassVar[str] = "lookup_sum"
+    op: ClassVar[Op] = Op.LOOKUP_SUM
     loop: ClassVar[Loop] = Loop.MOVES
     of_either_type: ClassVar[bool] = True
-
-    @property
-    def _op(self) -> Op:
-        return Op.LOOKUP_SUM
 
     def compute(self, *inputs: Array) -> Array:
         """The sums."""
@@ -362,7 +334,7 @@ class LookupSum(SumOfTables):
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Tables in another order; the second one's numbers make up for larger outputs."""
         tables = _tables(self.tables, inputs) + np.array([[0], [(more or 0) << LOOKUP_SUM_FRACTION]])
-        return replace(self, tables=tables, **_clipped(self, more))
+        return replace(self, tables=tables, **self._raised(more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -373,10 +345,7 @@ class AbsoluteDifference(SumOfTables):
     """
 
     called: ClassVar[str] = "absolute_difference"
-
-    @property
-    def _op(self) -> Op:
-        return Op.ABSOLUTE_DIFFERENCE
+    op: ClassVar[Op] = Op.ABSOLUTE_DIFFERENCE
 
     def compute(self, *inputs: Array) -> Array:
         """The distances."""
@@ -384,11 +353,11 @@ class AbsoluteDifference(SumOfTables):
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Tables in another order; outputs begin where they are clipped."""
-        return replace(self, tables=_tables(self.tables, inputs), **_clipped(self, more))
+        return replace(self, tables=_tables(self.tables, inputs), **self._raised(more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LookupLine(ElementWise):
+class LookupLine(Clipped):
     """``a * slope[b] + bias[b]`` of two tensors of 8 bits, rounded down and clipped.
 
     lines: int64, shape (2, 256): slope and bias for the values of the second tensor in ascending order, in steps of
@@ -396,16 +365,13 @@ class LookupLine(ElementWise):
     """
 
     called: ClassVar[str] = "lookup_line"
+    op: ClassVar[Op] = Op.LOOKUP_LINE
     loop: ClassVar[Loop] = Loop.MOVES
     symmetric: ClassVar[bool] = False
 
     lines: Int64Array
     clip: tuple[int, int]
     dtype: str
-
-    @property
-    def _op(self) -> Op:
-        return Op.LOOKUP_LINE
 
     def compute(self, *inputs: Array) -> Array:
         """The line that the second tensor chooses, of the first."""
@@ -414,26 +380,21 @@ class LookupLine(ElementWise):
         total = (a.astype(np.int64) * slope + bias) >> LOOKUP_LINE_FRACTION
         return total.clip(*self.clip).astype(self.dtype)
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.clip[0]
-
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Lines in another order; biases make up for larger values of the first tensor, and for larger outputs."""
         first, second = inputs
         slopes, biases = second.by_stored(self.lines)
         biases = biases - first.more * slopes + ((more or 0) << LOOKUP_LINE_FRACTION)
-        return replace(self, lines=np.stack([slopes, biases]), **_clipped(self, more))
+        return replace(self, lines=np.stack([slopes, biases]), **self._raised(more))
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
-        constants = LayerConstants(None, None, table=_by_byte(self.lines, layer).astype(np.int32))
+        constants = LayerConstants(Lines(_by_byte(self.lines, layer).astype(np.int32)))
         return Described(replace(layer, clip=self.clip), constants, None, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Matrices(Operator):
+class Matrices(Requantized):
     """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points.
 
     The requantization has one channel.
@@ -443,8 +404,6 @@ class Matrices(Operator):
     loop: ClassVar[Loop] = Loop.PRODUCTS
 
     zero_points: tuple[int, int]
-    requantization: Requantization
-    dtype: str
 
     def result(self, *inputs: Tensor) -> Tensor:
         """A matrix of rows and columns for each pair."""
@@ -455,16 +414,6 @@ class Matrices(Operator):
         """The requantized sums of products; float64 holds them exactly."""
         a, b = (x.astype(np.float64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.requantization((a @ b.swapaxes(1, 2)).astype(np.int64)).astype(self.dtype)
-
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Zero points grow with what they are of."""
@@ -496,7 +445,7 @@ class Matrices(Operator):
         products = c * np.multiply.outer(*ends).astype(np.int64)
         accumulator = products.min().reshape(1), products.max().reshape(1)
         parameters = without_idle_parts(self.requantization, *accumulator)
-        constants = LayerConstants(None, parameters, zero_points=self.zero_points)
+        constants = LayerConstants(ZeroPoints(*self.zero_points), parameters)
         return Described(layer, constants, accumulator, (0, 1))
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
@@ -530,12 +479,6 @@ class FunctionOfTwo(Operator):
         """The outputs."""
         a, b = (x.astype(np.intp) - value_range(str(x.dtype))[0] for x in inputs)
         return self.outputs[a, b].astype(self.dtype)
-
-
-def _clipped(operator: Addition | SumOfTables | LookupLine, more: int | None) -> dict[str, Any]:
-    """The clip and the type of an operator whose outputs become larger (`Operator.unsigned`)."""
-    low, high = operator.clip
-    return {} if more is None else {"clip": (low + more, high + more), "dtype": "uint8"}
 
 
 def _with_larger_zero_points(

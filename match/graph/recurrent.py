@@ -21,7 +21,7 @@ from match.arithmetic.tflite import multiply_by, reduced
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.graph.layers import element_wise, scaling_words
 from match.graph.operator import Array, Described, Known, Operator, Stored
-from match.ir.constants import LayerConstants
+from match.ir.constants import Cells, LayerConstants, Structure
 from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -158,7 +158,7 @@ class Recurrent(Operator):
         (x,) = inputs
         layer = element_wise(self._op, result.shape, x.dtype, result.dtype)
         layer = replace(layer, c=x.shape[2], weight_dtype="int8", clip=value_range(result.dtype))
-        return Described(layer, LayerConstants(None, None, table=self._table(), units=self._units()))
+        return Described(layer, LayerConstants(Cells(self._structure(), self._units())))
 
     def fits(self, x_dtype: str) -> bool:
         """Whether all sums that can occur fit 32 bits before and after scaling, as kernels need."""
@@ -188,12 +188,13 @@ class Recurrent(Operator):
         whole = (np.pad(each, [(0, 0), (0, -each.shape[1] % 4)]) for each in weights)
         return np.concatenate([words.view(np.int8), *whole], axis=1)
 
-    def _table(self) -> npt.NDArray[np.int32]:
-        """match_lstm_t or match_gru_t as words."""
+    def _structure(self) -> Structure:
+        """match_lstm_t or match_gru_t."""
         scales = self._scalings()
         assert scales is not None, "only layers that fit become layers of modules"
         logistic = logistic_of_16_bits().astype("<u2").view("<i4")
-        return np.concatenate([scales.reshape(-1), [*self._cell_numbers, self.zero], logistic]).astype(np.int32)
+        words = np.concatenate([scales.reshape(-1), [*self._cell_numbers, self.zero], logistic]).astype(np.int32)
+        return Structure(words, f"match_{self.called}_t")
 
     def _scalings(self) -> npt.NDArray[np.int32] | None:
         """match_scaling_t of each of the layer's scales, shape (scales, 4); None if kernels lack one.

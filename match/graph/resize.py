@@ -17,7 +17,8 @@ from match.arithmetic.interface import Float32Array
 from match.graph.layers import element_wise
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.windows import not_one_map
-from match.ir.constants import LayerConstants
+from match.ir.attributes import Interpolation
+from match.ir.constants import LayerConstants, Positions
 from match.ir.graph import Tensor
 from match.ir.layer import Op
 from match.ir.requantization import Int64Array
@@ -83,8 +84,8 @@ class Resize(Operator):
             return Refused(Op.RESIZE, not_one_map(x))
         _, rows, columns, _ = x.shape
         layer = element_wise(Op.RESIZE, result.shape, x.dtype, result.dtype)
-        layer = replace(layer, iy=rows, ix=columns, pad_value=self.zero)
-        return Described(layer, LayerConstants(None, None, positions=(self.rows.positions, self.columns.positions)))
+        layer = replace(layer, iy=rows, ix=columns, attributes=Interpolation(self.zero))
+        return Described(layer, LayerConstants(Positions(self.rows.positions, self.columns.positions)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,14 +14,14 @@ from match.arithmetic.tflite import multiply_by
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
 from match.graph.elements import OfElements
 from match.graph.layers import element_wise, fitting_words, without_idle_parts
-from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
+from match.graph.operator import Array, Described, Known, Operator, Refused, Requantized, Stored
 from match.graph.work import Work
 from match.ir import constants
-from match.ir.constants import LayerConstants
+from match.ir.constants import LayerConstants, Structure
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Op
-from match.ir.requantization import Int64Array, Requantization
+from match.ir.requantization import Int64Array
 
 LONGEST_ROW = 4095
 """Elements of a softmax whose exponentials, all 1, still have a sum of 12 integer bits."""
@@ -141,8 +141,8 @@ class Softmax(OfElements):
         """A table of exponentials, and the scale."""
         layer = element_wise(Op.SOFTMAX, result.shape, inputs[0].dtype, result.dtype)
         factor, exponent = (self.scale.factor, self.scale.exponent) if self.scale else (FACTOR_ONE, 0)
-        table = np.concatenate([[factor, SHIFT - exponent, self.zero], self.exponentials]).astype(np.int32)
-        return Described(layer, LayerConstants(None, None, table=table))
+        words = np.concatenate([[factor, SHIFT - exponent, self.zero], self.exponentials]).astype(np.int32)
+        return Described(layer, LayerConstants(Structure(words, "match_softmax_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,7 +185,8 @@ class Softmax16(OfElements):
             np.append(table, 0).astype("<i2").view("<i4")
             for table in (exponentials_of_16_bits(), reciprocals_of_16_bits())
         )
-        return Described(layer, LayerConstants(None, None, table=np.concatenate([scaling, *tables])))
+        words = np.concatenate([scaling, *tables])
+        return Described(layer, LayerConstants(Structure(words, "match_softmax_int16_t")))
 
 
 @dataclass(frozen=True)
@@ -243,12 +244,12 @@ class LogSoftmax(OfElements):
         """Both tables."""
         layer = element_wise(Op.LOG_SOFTMAX, result.shape, inputs[0].dtype, result.dtype)
         own = self.tables
-        table = np.concatenate([[own.fraction], own.exponentials, own.distances]).astype(np.int32)
-        return Described(layer, LayerConstants(None, None, table=table))
+        words = np.concatenate([[own.fraction], own.exponentials, own.distances]).astype(np.int32)
+        return Described(layer, LayerConstants(Structure(words, "match_log_softmax_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Normalization(OfElements):
+class Normalization(Requantized, OfElements):
     """Rows of a tensor of 8 bits, normalized: each element's distance from the mean in deviations, times a gain.
 
     The result is requantized like the sums of a convolution: each channel has its own parameters.
@@ -258,8 +259,6 @@ class Normalization(OfElements):
     of_either_type: ClassVar[bool] = True
 
     normalization: constants.Normalization
-    requantization: Requantization
-    dtype: str
 
     def compute(self, *inputs: Array) -> Array:
         """The spread's inverse root, by Newton and Raphson, times the distances."""
@@ -285,11 +284,6 @@ class Normalization(OfElements):
         deviations = (upper + (1 << bits - 1)) >> bits
         return self.requantization(deviations * own.gains.astype(np.int64)).astype(self.dtype)
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
-
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Distances from the mean stay; another value that they are from grows with the input."""
         own = self.normalization
@@ -299,11 +293,6 @@ class Normalization(OfElements):
         dtype = self.dtype if more is None else "uint8"
         return replace(self, normalization=own, requantization=requantization, dtype=dtype)
 
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """Gains, and the requantization of what they multiply."""
         width = result.shape[-1]
@@ -312,7 +301,7 @@ class Normalization(OfElements):
         farthest = math.isqrt(width << 2 * DEVIATION_FRACTION) + 1  # from the mean, in deviations
         high = farthest * np.abs(self.normalization.gains.astype(np.int64))
         parameters = without_idle_parts(self.requantization, -high, high)
-        return Described(layer, LayerConstants(None, parameters, normalization=self.normalization), (-high, high))
+        return Described(layer, LayerConstants(self.normalization, parameters), (-high, high))
 
 
 def _rounded_shift(x: Int64Array, bits: int | Int64Array) -> Int64Array:

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from match.graph import windows
 from match.graph.layers import without_idle_parts
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored, whole_range
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Requantized, Stored, whole_range
 from match.graph.windows import not_one_map, windowed
 from match.graph.work import Loop, Work
-from match.ir.constants import LayerConstants
+from match.ir.attributes import ChannelGroups
+from match.ir.constants import Filters, LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op, Padding
@@ -35,13 +36,10 @@ SUMS = "int32"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Accumulation(Operator):
+class Accumulation(Requantized):
     """What all of them have: int32 sums become `dtype` by `requantization`; with "int32" they stay as they are."""
 
     loop: ClassVar[Loop] = Loop.PRODUCTS
-
-    requantization: Requantization
-    dtype: str
 
     @abstractmethod
     def sums(self, x: Array) -> Array:
@@ -69,11 +67,6 @@ class Accumulation(Operator):
         ends = [self.requantization(end) for end in self.accumulator(x.values)]
         return Range(np.minimum(*ends), np.maximum(*ends))
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
-
     def has_wide_sums(self, x_dtype: str) -> bool:
         """Whether sums of some inputs of a type need more than 32 bits."""
         low, high = self.accumulator(whole_range(Tensor((self.depth,), x_dtype)))
@@ -91,11 +84,6 @@ class Accumulation(Operator):
         moved = self.requantization.moved(inputs[0].more * self.growth)
         return replace(self, requantization=moved.raised(more or 0), dtype=self.dtype if more is None else "uint8")
 
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
     def _described(self, layer: Layer, weights: Weights | None, x: Known) -> Described | Refused | None:
         if weights is not None and weights.dtype != np.int8:
             return None
@@ -105,12 +93,12 @@ class Accumulation(Operator):
             return Refused(layer.op, "its sums need more than 32 bits", layer.macs)
         low, high = x.range.ends
         layer = replace(layer, input_range=(int(low), int(high)))
-        own = None if weights is None else weights.astype(np.int8, copy=False)
+        data = None if weights is None else Filters(weights.astype(np.int8, copy=False))
         if self.dtype == SUMS:
-            return Described(layer, LayerConstants(own, None))
+            return Described(layer, LayerConstants(data))
         accumulator = self.accumulator(x.range)
-        constants = LayerConstants(own, without_idle_parts(self.requantization, *accumulator))
-        return Described(layer, constants, accumulator)
+        line = without_idle_parts(self.requantization, *accumulator)
+        return Described(layer, LayerConstants(data, line), accumulator)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -232,7 +220,7 @@ class Convolution(Accumulation):
         if op is Op.GROUPED_CONV2D:
             together = _groups_together(self.groups, c)
             own = k // self.groups * together
-            layer = replace(layer, k=self.groups // together, c=c * together, group_outputs=own, group_inputs=c)
+            layer = replace(layer, k=self.groups // together, c=c * together, attributes=ChannelGroups(own, c))
             weights = _joined(weights, self.groups, together)
         return self._described(layer, np.ascontiguousarray(weights), x)
 

@@ -1,6 +1,6 @@
 """Chains: operators that a module executes tile by tile, one after the other, with nothing between them in main memory.
 
-A chain is a `Layer` with `stages`. Its loops are those of the last operator: rows and columns of outputs, output
+A chain is a `Layer` with a `Chain`. Its loops are those of the last operator: rows and columns of outputs, output
 channels K. A tile of outputs says what each operator before has to compute for it: the rows and columns under its
 windows, and its channels. The input is read through the windows of all stages, which together are one window with the
 product of the strides. What a tile of outputs has of an intermediate tensor is computed for it, and lies in scratch.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from match.ir.layer import Dim, Layer, Padding, input_axes
+from match.ir.layer import Chain, Dim, Layer, Padding, input_axes
 
 Spans = Mapping[Dim, tuple[int, int]]
 """Start and extent along each loop dimension."""
@@ -60,7 +60,7 @@ def chained(stages: Sequence[Layer]) -> Layer:
         output_dtype=last.output_dtype,
         clip=last.clip,
         input_range=first.input_range,
-        stages=tuple(stages),
+        attributes=Chain(tuple(stages)),
     )
 
 
@@ -92,11 +92,11 @@ def sums_parts(stages: Sequence[Layer]) -> bool:
 
 def stage_spans(layer: Layer, spans: Spans) -> tuple[dict[Dim, tuple[int, int]], ...]:
     """What each stage computes, in iterations of its own loops, for a tile of a chain's outputs."""
-    dims = channel_dims(layer.stages)
+    dims = channel_dims(layer.operators)
     rows, columns = spans[Dim.OY], spans[Dim.OX]
     found: list[dict[Dim, tuple[int, int]]] = []
-    for number in reversed(range(len(layer.stages))):
-        stage = layer.stages[number]
+    for number in reversed(range(len(layer.operators))):
+        stage = layer.operators[number]
         own = stage.spans | {Dim.OY: rows, Dim.OX: columns} | _channels(stage, dims[number : number + 2], spans)
         found.append(own)
         above, beside = input_axes(stage)

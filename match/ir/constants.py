@@ -1,8 +1,13 @@
-"""The constant arrays of a layer, as the network has them: what a module's `pack` makes bytes of."""
+"""The constants of a layer, as the network has them: what a module's `pack` makes bytes of.
+
+Beside a requantization, which every layer may have, they are one record, by what the kernel reads. Tables are indexed
+by bytes as unsigned numbers. Structures are those of match_tile.h.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,47 +41,130 @@ class Normalization:
 
 
 @dataclass(frozen=True, eq=False)
-class LayerConstants:
-    """Constant arrays of a layer.
+class Filters:
+    """int8, shape (K, FY, FX, C) or, of channelwise operators, (K, FY, FX, 1)."""
 
-    weights: int8, shape (K, FY, FX, C), for channelwise operators (K, FY, FX, 1); None without weights.
-    requantization: from the int32 accumulator to the output; for an addition it has one channel, whose multiplier is 1
-    in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
-    addend). For a multiplication and for matrices it has one channel, too.
-    table: by operator.
-        lookup: uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a dequantize
-        float32. concatenation: one for each input, shape (2, 256).
-        of int16, int32: addition, match_add_int16_t; requantize and multiplication, match_scaling_t; leaky relu, two of
-        these; logistic and tanh, match_gate_int16_t; softmax, match_softmax_int16_t.
-        softmax: int32, shape (3 + 256,), match_softmax_t (match_tile.h); its logarithm: shape (1 + 2 * 256,),
-        match_log_softmax_t; recurrent layers: match_lstm_t, match_gru_t.
-        squared difference: int16, shape (2, 256): both inputs in steps of one size.
-        sum of lookups: int32, shape (2, 256): what each input adds to the output, in steps of
-        ``2**-LOOKUP_SUM_FRACTION``; absolute difference: likewise, to the difference.
-        looked-up line: int32, shape (2, 256), in steps of ``2**-LOOKUP_LINE_FRACTION``: the slope, then the bias of the
-        line that each value of the second input chooses.
-    quantization: of a quantize.
-    positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
-    above it, and the weight of the one above in 1/1024.
-    columns: of a gather, int32, shape (columns,): the input's column of each output column, or -1 for padding.
-    average: of a float average.
-    zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
-    normalization: of a normalization.
-    channel_tables: of a lookup by channel, uint8, shape (K, 256): as a lookup's `table` for each channel.
-    lines: of a dequantize of sums, int32, shape (K, 3): match_dequantize_t of each channel.
-    units: of recurrent layers, int8, shape (K, n): the bytes of match_lstm_unit_t or match_gru_unit_t of each unit.
+    values: npt.NDArray[np.int8]
+
+
+class Addends(NamedTuple):
+    """What multiplies both inputs of an addition.
+
+    The requantization of their sum has one channel, whose multiplier is 1 in the network's own constants.
     """
 
-    weights: npt.NDArray[np.int8] | None
-    requantization: Requantization | None
-    addend_multipliers: tuple[int, int] | None = None
-    table: npt.NDArray[np.uint8] | npt.NDArray[np.float32] | npt.NDArray[np.int32] | npt.NDArray[np.int16] | None = None
-    quantization: FloatQuantization | None = None
-    zero_points: tuple[int, int] | None = None
-    positions: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None
-    normalization: Normalization | None = None
-    channel_tables: npt.NDArray[np.uint8] | None = None
-    units: npt.NDArray[np.int8] | None = None
-    columns: npt.NDArray[np.int32] | None = None
-    average: FloatAverage | None = None
-    lines: npt.NDArray[np.int32] | None = None
+    input: int
+    addend: int
+
+
+class ZeroPoints(NamedTuple):
+    """What is subtracted from both inputs of a product, whose requantization has one channel."""
+
+    input: int
+    addend: int
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """An array that each kernel call reads whole."""
+
+    entries: npt.NDArray[Any]
+
+
+class Table(Entries):
+    """An output for each byte: uint8 or float32, shape (256,)."""
+
+
+class InputTables(Entries):
+    """An output for each byte of each input: uint8, shape (2, 256)."""
+
+
+class Steps(Entries):
+    """Both inputs of a squared difference in steps of one size, by their bytes: int16, shape (2, 256)."""
+
+
+class Summands(Entries):
+    """What each byte of each input adds to a sum, int32, shape (2, 256), in steps of ``2**-LOOKUP_SUM_FRACTION``."""
+
+
+class Lines(Entries):
+    """Slopes and biases that each byte of the second input chooses for the first one.
+
+    int32, shape (2, 256), in steps of ``2**-LOOKUP_LINE_FRACTION``.
+    """
+
+
+class GatheredColumns(Entries):
+    """For each output column the input's, or -1 for padding: int32, shape (columns,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure(Entries):
+    """A C structure by its name, as int32 words; those of a module's own operator are its bytes."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelEntries:
+    """An array with a row for each output channel."""
+
+    entries: npt.NDArray[Any]
+
+
+class ChannelTables(ChannelEntries):
+    """An output for each byte: uint8, shape (K, 256)."""
+
+
+class ChannelLines(ChannelEntries):
+    """match_dequantize_t as int32 words, shape (K, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What recurrent layers have: a structure for all units, and the bytes of one of each, int8, shape (K, bytes)."""
+
+    layer: Structure
+    units: npt.NDArray[np.int8]
+
+
+class Positions(NamedTuple):
+    """The inputs that each output row and each output column of a resize lies between.
+
+    int32, shapes (rows, 3) and (columns, 3): the input below and the one above, and this one's weight in 1/1024.
+    """
+
+    rows: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.int32]
+
+
+Data = (
+    Filters
+    | Addends
+    | ZeroPoints
+    | Entries
+    | ChannelEntries
+    | Cells
+    | Positions
+    | Normalization
+    | FloatQuantization
+    | FloatAverage
+)
+
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True, eq=False)
+class LayerConstants:
+    """Constants of a layer.
+
+    requantization: from the int32 accumulator to the output.
+    data: the other constants of the operator.
+    """
+
+    data: Data | None = None
+    requantization: Requantization | None = None
+
+    def get(self, kind: type[_Kind]) -> _Kind | None:
+        """The operator's constants, if they are of a kind."""
+        return self.data if isinstance(self.data, kind) else None

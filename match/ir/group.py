@@ -1,6 +1,6 @@
 """Groups: operators that a module executes one after the other in one offload, with whole tensors between them.
 
-A group is a `Layer` with `stages` and `links`. Its operators form any graph without cycles whose only result is the
+A group is a `Layer` with a `Group`. Its operators form any graph without cycles whose only result is the
 output of the last operator. The innermost memory holds everything at once: the tensors from outside, the constants of
 all operators, the tensors between operators, and the output. So a group has one tile, which is all of it.
 """
@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from match.ir.chain import stage_spans
-from match.ir.layer import Dim, Layer
+from match.ir.layer import Dim, Group, Layer
 
 Links = tuple[tuple[int, ...], ...]
-"""For each operator of a group, where its inputs come from: n is operator n of the group, ~n tensor n from outside."""
+"""Where the inputs of each operator of a group come from, see `Group.links`."""
 
 MOST_INPUTS = 12
 """Tensors from outside that a group may read: generated code serves a limited number of blocks."""
@@ -48,11 +48,7 @@ def grouped(stages: Sequence[Layer], links: Links, cuts: Sequence[int] = ()) -> 
         output_dtype=last.output_dtype,
         clip=last.clip,
         input_range=first.input_range,
-        group_outputs=last.group_outputs,
-        unit=last.unit,
-        stages=tuple(stages),
-        links=links,
-        cuts=tuple(cuts) or (0,) * len(stages),
+        attributes=Group(tuple(stages), links, tuple(cuts) or (0,) * len(stages)),
     )
 
 
@@ -68,7 +64,7 @@ def calls(layer: Layer) -> tuple[Call, ...]:
     """The kernel calls of a group, in order. An operator that is cut has several, one after the other."""
     return tuple(
         Call(number, first, min(cut or stage.k, stage.k - first))
-        for number, (stage, cut) in enumerate(zip(layer.stages, layer.cuts, strict=True))
+        for number, (stage, cut) in enumerate(zip(layer.operators, layer.get(Group).cuts, strict=True))
         for first in range(0, stage.k, cut or stage.k)
     )
 
@@ -91,7 +87,7 @@ def last_readers(links: Links) -> tuple[int, ...]:
 
 def operator_spans(layer: Layer, spans: Spans) -> tuple[tuple[int, Spans], ...]:
     """For each kernel call of a tile the number of its operator, and what it computes in iterations of its loops."""
-    if layer.links:
+    if isinstance(layer.attributes, Group):
         parts = ((call.operator, {Dim.K: (call.first, call.channels)}) for call in calls(layer))
-        return tuple((number, {**layer.stages[number].spans, **part}) for number, part in parts)
-    return tuple(enumerate(stage_spans(layer, spans))) if layer.stages else ((0, spans),)
+        return tuple((number, {**layer.operators[number].spans, **part}) for number, part in parts)
+    return tuple(enumerate(stage_spans(layer, spans))) if layer.fused else ((0, spans),)

@@ -2,7 +2,7 @@
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
 FY/FX filter rows and columns. Channelwise operators, which are all but products, use K for their channels and have
-C = 1. A grouped convolution uses K for its groups, each of `c` input channels and `group_outputs` output channels. A
+C = 1. A grouped convolution uses K for its groups, each of `c` input channels and some output channels. A
 dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A recurrent layer has K units and C features, OY
 steps and OX sequences side by side (its batch); states stay inside, and a tile has the whole of it. Matrices are OY
 products of two activations, (OX, C) and (K, C), the second one transposed. Operators on each element and those that
@@ -24,9 +24,28 @@ A module may bring operators of its own (`match.target.own`), channelwise ones, 
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from match.ir.attributes import (
+    NO_ATTRIBUTES,
+    Attributes,
+    Broadcast,
+    ChannelGroups,
+    Concatenation,
+    Gathering,
+    Interpolation,
+    LookupTable,
+    Own,
+    Slice,
+    Transposition,
+)
+
+_Kind = TypeVar("_Kind", bound=Attributes)
 
 
 class Dim(enum.StrEnum):
@@ -86,28 +105,6 @@ class Op(enum.StrEnum):
 GROUP = "group"
 """What a group is called in place of an operator."""
 
-ELEMENTWISE = frozenset(
-    {
-        Op.LOOKUP,
-        Op.CHANNEL_LOOKUP,
-        Op.QUANTIZE,
-        Op.DEQUANTIZE,
-        Op.DEQUANTIZE_SUMS,
-        Op.REQUANTIZE,
-        Op.LEAKY_RELU,
-        Op.LOGISTIC,
-        Op.TANH,
-    }
-)
-"""Operators of one input whose elements know nothing of one another."""
-
-Broadcast = Literal["", "pixel", "channel", "outer"]
-"""Which input of an addition, a multiplication, a difference or a lookup of two has less than the output.
-
-"pixel" and "channel": the second input has a single pixel, or a single channel. "outer": the first input has a single
-pixel, and the second input has a single channel. Empty: both inputs have the output's shape.
-"""
-
 GATES = {Op.LSTM: 4, Op.GRU: 3, Op.GRU_RESET_FIRST: 3}
 """Number of gates of each unit of a recurrent layer."""
 
@@ -140,20 +137,6 @@ TWO_INPUTS = frozenset(
 """Operators with a second input, the addend."""
 
 
-class Own(NamedTuple):
-    """An operator of a module's own: its name, tensors that it reads, bytes of its constants, which all tiles share.
-
-    `core` is what the control core's cost model knows it as: the names of its Relay operators, joined by "+".
-    `floating` tells whether some of these compute in floating point.
-    """
-
-    name: str
-    inputs: int
-    constant_bytes: int
-    core: str
-    floating: bool
-
-
 class Padding(NamedTuple):
     """Rows and columns added around the input, in pixels."""
 
@@ -184,31 +167,16 @@ class Layer:
         stride: rows and columns between windows.
         dilation: rows and columns between the elements of a filter.
         padding: rows and columns around the input.
-        pad_value: what padding holds, the input's zero point. Of a resize the value that halves are rounded away from,
-            of a gather what columns hold that are none of the input's.
+        pad_value: what padding holds, the input's zero point.
         input_dtype: type of the inputs.
         weight_dtype: type of the weights; empty for operators without.
         output_dtype: type of the output; "int32" where sums are not requantized.
         clip: closed range of output values, activation and saturation together.
         input_range: closed range of the values that inputs can have, where that is known of a layer that accumulates.
-        first_channels: of a concatenation, channels of its first input; of a slice, those in front of it.
-        source_channels: of a slice, all channels of its input.
-        broadcast: which input has less than the output ("pixel", "channel", "outer"; empty: neither).
-        stages: operators of a chain or a group, in the order in which they are computed; a single operator has none.
-        links: for each operator of a group where its inputs come from: n is operator n of the group, ~n tensor n from
-            outside. A chain has none.
-        cuts: for each operator of a group the output channels of each of its kernel calls, 0 where one computes all.
-        group_outputs: output channels of one iteration of K, more than 1 in grouped convolutions only.
-        group_inputs: of the `c` channels those that an output sums, where groups were joined and filters have zeros;
-            0 for all.
         weight_bits: fewer than 8 where a module stores signed weights in as few bits as they fit.
-        unit: of a transposition, bytes of an element.
-        turns_signs: of a lookup, whether its table turns the sign bit of each byte over and does nothing else.
-        unchanged: of a concatenation, whether each input's table changes nothing; empty where none is such.
-        runs: of a gather, the parts of an output row that are each neighbouring columns of the input, or padding.
         pitches: of each input and of the output, channels of the array that its own are a part of, 0 for none; empty
             where no tensor is a part of another.
-        own: what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
+        attributes: what its operator has beside (`match.ir.attributes`); `get` reads it.
     """
 
     name: str
@@ -230,44 +198,47 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
-    first_channels: int = 0
-    source_channels: int = 0
-    broadcast: Broadcast = ""
-    stages: tuple[Layer, ...] = ()
-    links: tuple[tuple[int, ...], ...] = ()
-    cuts: tuple[int, ...] = ()
-    group_outputs: int = 1
-    group_inputs: int = 0
     weight_bits: int = WIDEST_WEIGHTS
-    unit: int = 1
-    turns_signs: bool = False
-    unchanged: tuple[bool, ...] = ()
-    runs: int = 0
     pitches: tuple[int, ...] = ()
-    own: Own | None = None
+    attributes: AnyAttributes = NO_ATTRIBUTES
 
     @property
     def geometry(self) -> Layer:
         """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
-        stages = tuple(stage.geometry for stage in self.stages)
-        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None, stages=stages)
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None, attributes=self.attributes.geometry)
+
+    def get(self, kind: type[_Kind]) -> _Kind:
+        """Its attributes if they are of a kind, and else what the kind says of other operators."""
+        return self.attributes if isinstance(self.attributes, kind) else kind()
+
+    @property
+    def fused(self) -> bool:
+        """Whether it is a chain or a group."""
+        return isinstance(self.attributes, Fused)
 
     @property
     def operators(self) -> tuple[Layer, ...]:
         """The operators that it computes, in order: those of a chain or a group, or itself."""
-        return self.stages or (self,)
+        return self.attributes.stages if isinstance(self.attributes, Fused) else (self,)
+
+    def with_operators(self, operators: Sequence[Layer]) -> Layer:
+        """The same of other operators, which differ in the values that they hold or in how weights are stored."""
+        if not isinstance(self.attributes, Fused):
+            return operators[0]
+        fused = msgspec.structs.replace(self.attributes, stages=tuple(operators))
+        return replace(self, clip=operators[-1].clip, attributes=fused)
 
     @property
     def what(self) -> str:
         """Its operators by name, joined by "+"; `GROUP` for a group, which may have hundreds."""
-        if self.links:
+        if isinstance(self.attributes, Group):
             return GROUP
-        return "+".join(stage.own.name if stage.own else stage.op.value for stage in self.operators)
+        return "+".join(stage.get(Own).name or stage.op.value for stage in self.operators)
 
     @property
     def two_inputs(self) -> bool:
         """Whether it has a second input, the addend."""
-        return self.op in TWO_INPUTS or (self.own is not None and self.own.inputs == 2)
+        return self.op in TWO_INPUTS or self.get(Own).inputs == 2
 
     @property
     def floating(self) -> bool:
@@ -277,36 +248,41 @@ class Layer:
     @property
     def channelwise(self) -> bool:
         """Whether output channel k depends on input channel k alone; of chains and groups this is not asked."""
-        return self.op in CHANNELWISE and not self.stages
+        return self.op in CHANNELWISE and not self.fused
 
     @property
     def input_channels(self) -> int:
         """Channels of the input tensor, of the first one if there are two."""
-        if self.stages:
-            return self.stages[0].input_channels
-        if self.op is Op.CONCATENATE:
-            return self.first_channels
-        if self.op is Op.SLICE:
-            return self.source_channels
-        if self.op is Op.GROUPED_CONV2D:
-            return self.k * self.c
-        return self.k if self.channelwise else self.c
+        match self.attributes:
+            case Fused(stages=(first, *_)):
+                return first.input_channels
+            case Concatenation(first_channels=channels) | Slice(channels=channels):
+                return channels
+            case _ if self.op is Op.GROUPED_CONV2D:
+                return self.k * self.c
+            case _:
+                return self.k if self.channelwise else self.c
 
     @property
     def channels_summed(self) -> int:
         """Input channels that an output is the sum of."""
-        return self.group_inputs or self.c
+        return self.get(ChannelGroups).inputs or self.c
 
     @property
     def output_channels(self) -> int:
         """Channels of the output tensor."""
-        return self.k * self.group_outputs
+        return self.k * self.operators[-1].get(ChannelGroups).outputs
+
+    @property
+    def output_elements(self) -> int:
+        """Elements of the output tensor; of a transposition its bytes."""
+        return self.output_channels * self.oy * self.ox * self.operators[-1].get(Transposition).element_bytes
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions, dense and recurrent layers) or, for the other operators, none."""
-        if self.stages:
-            return sum(stage.macs for stage in self.stages)
+        if self.fused:
+            return sum(stage.macs for stage in self.operators)
         if self.op in GATES:
             return GATES[self.op] * self.k * (self.c + self.k) * self.oy * self.ox
         if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES):
@@ -332,6 +308,53 @@ class Layer:
     def window(self) -> tuple[int, int]:
         """Rows and columns of input that one output pixel sees, dilation included."""
         return (self.fy - 1) * self.dilation[0] + 1, (self.fx - 1) * self.dilation[1] + 1
+
+
+class Fused(Attributes, frozen=True, tag=True):
+    """Operators that are computed as one layer: a `Chain` or a `Group`.
+
+    Attributes:
+        stages: the operators, in the order in which they are computed.
+    """
+
+    stages: tuple[Layer, ...] = ()
+
+    @property
+    def geometry(self) -> Attributes:
+        """The operators' geometry."""
+        return msgspec.structs.replace(self, stages=tuple(stage.geometry for stage in self.stages))
+
+
+class Chain(Fused, frozen=True, tag=True):
+    """Operators that each read what the one before writes, tile by tile."""
+
+
+class Group(Fused, frozen=True, tag=True):
+    """Operators with whole tensors between them.
+
+    Attributes:
+        links: for each operator where its inputs come from: n is operator n of the group, ~n tensor n from outside.
+        cuts: for each operator the output channels of each of its kernel calls, 0 where one computes all.
+    """
+
+    links: tuple[tuple[int, ...], ...] = ()
+    cuts: tuple[int, ...] = ()
+
+
+AnyAttributes = (
+    Attributes
+    | ChannelGroups
+    | Broadcast
+    | Concatenation
+    | Slice
+    | Transposition
+    | Gathering
+    | Interpolation
+    | LookupTable
+    | Own
+    | Chain
+    | Group
+)
 
 
 class Role(enum.StrEnum):
@@ -389,7 +412,7 @@ def whole_axis(dim: Dim, extent: int) -> Axis:
 
 def input_axes(layer: Layer) -> tuple[Axis, Axis]:
     """How input rows follow OY and input columns follow OX."""
-    if layer.op is Op.RESIZE or layer.broadcast == "outer":
+    if layer.op is Op.RESIZE or layer.get(Broadcast).kind == "outer":
         return whole_axis(Dim.OY, layer.iy), whole_axis(Dim.OX, layer.ix)
     if layer.op is Op.GATHER:
         return Axis(Dim.OY, layer.iy), whole_axis(Dim.OX, layer.ix)

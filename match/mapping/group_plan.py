@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from match.ir.group import calls, first_readers, last_readers
-from match.ir.layer import Layer, Operand, Role
+from match.ir.layer import Group, Layer, Operand, Role
 from match.mapping.memory import Memory, align, component_bytes
 from match.mapping.packing import Item, Packed, aligned, loads, pack
 
@@ -179,14 +179,14 @@ class _Calls:
 
     def __init__(self, layer: Layer) -> None:
         operators = [call.operator for call in calls(layer)]
-        self.first = [operators.index(number) for number in range(len(layer.stages))]
+        self.first = [operators.index(number) for number in range(len(layer.operators))]
         self.last = [first + operators.count(number) - 1 for number, first in enumerate(self.first)]
 
 
 def _fixed(layer: Layer, sizes: Sizes) -> list[Item]:
     """For each operator the tensor that it writes, then for each the scratch of its kernel calls."""
     own = _Calls(layer)
-    last = [own.last[reader] for reader in last_readers(layer.links)]
+    last = [own.last[reader] for reader in last_readers(layer.get(Group).links)]
     written = [Item(("output", n), own.first[n], last[n], size) for n, size in enumerate(sizes.outputs)]
     return [*written, *(Item(("scratch", n), own.first[n], own.last[n], size) for n, size in enumerate(sizes.scratch))]
 
@@ -198,10 +198,10 @@ def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory, part_byt
     """
     found: list[Fetch] = []
     own = _Calls(layer)
-    outside = iter(first_readers(layer.links))
+    outside = iter(first_readers(layer.get(Group).links))
     for tensor, operand in enumerate(one for one in operands if one.role is Role.INPUT):
         reader, _ = next(outside)
-        last = max(number for number, links in enumerate(layer.links) if ~tensor in links)
+        last = max(number for number, links in enumerate(layer.get(Group).links) if ~tensor in links)
         (component,) = operand.components
         size = align(component_bytes(component, layer.extents), memory.alignment)
         found.append(Fetch(operand.name, Room(0, size), own.first[reader], own.first[reader], own.last[last]))

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from match.errors import ScheduleError
-from match.ir.layer import Dim, Layer, Operand, Role
+from match.ir.layer import Dim, Group, Layer, Operand, Role
 from match.mapping.group_plan import GroupPlan, fault
 from match.mapping.memory import MAIN_ALIGNMENT, Memory, align, block_bytes, component_bytes
 
@@ -144,7 +144,7 @@ class Schedule:
             )
 
     def _check_plan(self) -> None:
-        if (self.plan is None) != (not self.layer.links):
+        if (self.plan is not None) != isinstance(self.layer.attributes, Group):
             raise ScheduleError(f"layer {self.layer.name}: a group needs a plan, and no other layer has one.")
         if self.plan is not None and (wrong := fault(self.layer, self.plan)):
             raise ScheduleError(f"layer {self.layer.name}: its plan is wrong: {wrong}.")

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from match.graph.value import Graph, Value, readers
+from match.ir.attributes import Broadcast
 from match.ir.chain import chained
+from match.ir.constants import Addends
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
 from match.target.hardware import MatchTarget
@@ -84,7 +86,7 @@ def _chainable(stages: Sequence[Match]) -> bool:
         if written != (after.iy, after.ix, after.input_channels, after.input_dtype):
             return False
     inputs = stages[-1].inputs
-    if any(layer.broadcast for layer in layers):
+    if any(layer.get(Broadcast).kind for layer in layers):
         return False
     return Op.ADD not in (layer.op for layer in layers[:-1]) and len({*inputs}) == len(inputs)
 
@@ -92,9 +94,9 @@ def _chainable(stages: Sequence[Match]) -> bool:
 def _swapped(addition: Match) -> Match:
     """The addition with its operands in the other order."""
     first, second = addition.inputs
-    multipliers = addition.constants.addend_multipliers
-    assert multipliers is not None
-    constants = replace(addition.constants, addend_multipliers=(multipliers[1], multipliers[0]))
+    addends = addition.constants.get(Addends)
+    assert addends is not None
+    constants = replace(addition.constants, data=Addends(*reversed(addends)))
     return replace(addition, inputs=(second, first), constants=constants)
 
 

@@ -13,7 +13,7 @@ from match.cover.problem import Candidate, CoverProblem, Layout
 from match.cover.solve import solve
 from match.cover.two_costs import TwoCosts
 from match.dispatch import plan
-from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
+from match.dispatch.choice import Offers, ask, cpu_cost, price
 from match.dispatch.energy import check_energy
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import GroupModules, Workload
@@ -272,7 +272,8 @@ def _several(
 ) -> _Several:
     """A chain, or a group on some modules, named by its first and last operator's places in the network."""
     first, last = rows[0], rows[-1]
-    layer = replace(whole.layer, name=f"{kind}_{first}_{last}", stages=tuple(stage.layer for stage in stages))
+    layer = whole.layer.with_operators([stage.layer for stage in stages])
+    layer = replace(layer, name=f"{kind}_{first}_{last}")
     symbol = f"{prefix}_{last:02d}_{kind}"
     reference = all(stage.reference for stage in stages)
     source = next((stage.source for stage in reversed(stages) if stage.source), "")
@@ -316,7 +317,7 @@ def _may_cost_less(offers: Offers, target: MatchTarget, objective: str) -> bool:
     conversions are counted as if nothing around it had its layouts.
     """
     layer = offers.workload.layer
-    rest = cpu_cost(target, layer.name, layer.what, 0, outputs(layer))
+    rest = cpu_cost(target, layer.name, layer.what, 0, layer.output_elements)
 
     def conversion(elements: int) -> float:
         return price(conversion_cost(target, LAYOUT, elements), objective)

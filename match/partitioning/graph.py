@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from match.dispatch.choice import combined, outputs, rows
+from match.dispatch.choice import combined, rows
 from match.graph import value as typed
 from match.graph.value import Value
 from match.ir.graph import Graph, Operator
@@ -67,7 +67,7 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     source = name_of(row)
     if isinstance(row, Match):
         layer, op = row.layer, row.layer.what
-        name, elements = f"{op}_{index}", outputs(layer)
+        name, elements = f"{op}_{index}", layer.output_elements
         return Operator(name, op, op, layer.macs, combined(layer), elements, reads, writes, rows=rows(layer))
     elements = row.root.tensor.elements
     if isinstance(row, Rejection):

@@ -14,9 +14,10 @@ from match.graph.opaque import Opaque
 from match.graph.operator import Described, Known
 from match.graph.value import Graph
 from match.graph.work import Loop, Work
-from match.ir.constants import LayerConstants
+from match.ir.attributes import Own
+from match.ir.constants import LayerConstants, Structure
 from match.ir.graph import Tensor
-from match.ir.layer import Op, Own
+from match.ir.layer import Op
 from match.relay import relay
 from match.relay.graph_reader import Form, RelayFunction, covered, read_graph
 from match.relay.graph_writer import write_graph
@@ -34,9 +35,9 @@ class OwnOperation(Opaque):
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """An element-wise layer of tensors of one shape."""
-        layer = replace(element_wise(Op.OWN, result.shape, inputs[0].dtype, result.dtype), own=self.own)
-        table = np.frombuffer(self.constants, np.uint8) if self.constants else None
-        return Described(layer, LayerConstants(None, None, table=table), order=tuple(range(len(inputs))))
+        layer = replace(element_wise(Op.OWN, result.shape, inputs[0].dtype, result.dtype), attributes=self.own)
+        data = Structure(np.frombuffer(self.constants, np.uint8), self.own.name) if self.constants else None
+        return Described(layer, LayerConstants(data), order=tuple(range(len(inputs))))
 
 
 def with_own_operators(graph: Graph, own: Iterable[OwnOperator]) -> Graph:

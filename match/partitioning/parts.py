@@ -15,6 +15,8 @@ import numpy as np
 
 from match.dispatch.plan import Part
 from match.graph.value import Graph, Value, readers
+from match.ir.attributes import Slice
+from match.ir.constants import Entries
 from match.ir.layer import Layer, Op
 from match.mapping.storage import Storage, part_of
 from match.partitioning.pattern import Match
@@ -101,13 +103,14 @@ def _layout(x: Value, layer: Layer, wholes: Mapping[Value, tuple[Value, int]]) -
 
 def _copies(row: Match) -> bool:
     """Whether values stay as they are."""
-    return row.constants.table is not None and bool(np.all(row.constants.table == _IDENTITY))
+    tables = row.constants.get(Entries)
+    return tables is not None and bool(np.all(tables.entries == _IDENTITY))
 
 
 def _parts(layer: Layer) -> tuple[Part, ...]:
     if layer.op is Op.SLICE:
-        return (Part(1, 0, layer.first_channels),)
-    return Part(0, 2, 0), Part(1, 2, layer.first_channels)
+        return (Part(1, 0, layer.get(Slice).start),)
+    return Part(0, 2, 0), Part(1, 2, layer.input_channels)
 
 
 def _channels(layer: Layer) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.dispatch.choice import outputs
 from match.partitioning.pattern import Core, Match, unrequantized
 from match.target.hardware import MatchTarget
 
@@ -30,7 +29,7 @@ def halves(match: Match, target: MatchTarget) -> Halves | None:
     """The layer's sums and its requantization, if a module might take the sums and main memory has room for them."""
     if not any(match.layer.op in module.sums for module in target.modules):
         return None
-    if _SUM_BYTES * outputs(match.layer) > LARGEST_SHARE * target.main_memory.size:
+    if _SUM_BYTES * match.layer.output_elements > LARGEST_SHARE * target.main_memory.size:
         return None
     parts = unrequantized(match)
     return Halves(match, *parts) if parts else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from match.compilation.stopwatch import Passed, unread
 from match.frontend.model import Model, Rounding
@@ -30,20 +30,7 @@ from match.rewrites.stored_states import with_stored_states
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
 
-if TYPE_CHECKING:
-    from match.relay import tvm
-
 Rewrite = Callable[[Graph], Graph]
-
-
-def integer_relay(
-    model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, quantize_recurrent: bool = False
-) -> tvm.IRModule:
-    """The network of `integer_network` as a Relay module."""
-    from match.relay.graph_writer import write_graph
-
-    graph = integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
-    return write_graph(graph).module
 
 
 def integer_network(

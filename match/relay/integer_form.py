@@ -95,36 +95,6 @@ def unmarked(expr: relay.Expr) -> relay.Expr:
     return expr.args[0] if isinstance(expr, relay.Call) and is_real_sums(expr) else expr
 
 
-def conv2d(
-    x: relay.Expr,
-    weights: Int8Array,
-    requantization: Requantization,
-    dtype: str,
-    *,
-    x_dtype: str = "uint8",
-    strides: tuple[int, int] = (1, 1),
-    padding: Padding = NO_PADDING,
-    dilation: tuple[int, int] = (1, 1),
-    groups: int = 1,
-    kernel_layout: KernelLayout = "HWIO",
-    pad_value: int = 0,
-    real: bool = False,
-) -> relay.Expr:
-    """Convolution, requantized: see `convolution` and `real_sums`."""
-    accumulator = convolution(
-        x,
-        weights,
-        x_dtype=x_dtype,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        kernel_layout=kernel_layout,
-        pad_value=pad_value,
-    )
-    return requantize(real_sums(accumulator) if real else accumulator, requantization, dtype)
-
-
 def convolution(
     x: relay.Expr,
     weights: Weights,
@@ -168,11 +138,6 @@ def convolution(
     )
 
 
-def dense(x: relay.Expr, weights: Weights, requantization: Requantization, dtype: str) -> relay.Expr:
-    """Product of x (N, C) with weights (K, C), transposed, requantized."""
-    return requantize(product(x, weights), requantization, dtype)
-
-
 def product(x: relay.Expr, weights: Weights, sums: SumType = "int32") -> relay.Expr:
     """Products of x (N, C) with weights (K, C), transposed."""
     return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype=sums)
@@ -191,21 +156,6 @@ def window_sum(
     # The mean of values multiplied by the window's size is their sum: the integer division leaves no remainder.
     scaled = relay.multiply(wide, relay.const(window[0] * window[1], "int32"))
     return relay.nn.avg_pool2d(scaled, pool_size=window, strides=strides, layout="NHWC", out_layout="NHWC")
-
-
-def avg_pool2d(
-    x: relay.Expr,
-    requantization: Requantization,
-    dtype: str,
-    *,
-    window: tuple[int, int],
-    strides: tuple[int, int] = (1, 1),
-    whole_map: bool = False,
-    real: bool = False,
-) -> relay.Expr:
-    """Average pooling of x (N, H, W, C): the window's sum, requantized; see `real_sums`."""
-    sums = window_sum(x, window, strides, whole_map)
-    return requantize(real_sums(sums) if real else sums, requantization, dtype)
 
 
 def max_pool2d(

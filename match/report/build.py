@@ -13,12 +13,11 @@ from match.analysis.simulate import Timeline
 from match.codegen.network import Network, NetworkMemory
 from match.codegen.steps import lives
 from match.compilation.options import Options
-from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
 from match.graph.operator import Array
 from match.ir.deviation import Deviation
-from match.ir.layer import Layer
+from match.ir.layer import Group, Layer
 from match.mapping.schedule import Schedule
 from match.prediction.predict import predict
 from match.report.advice import advise
@@ -309,19 +308,22 @@ def _bound(cost: Cost, waits: float) -> Bottleneck:
 
 
 def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]) -> Iterator[OperatorSummary]:
-    """The operators of a chain or a group."""
+    """The operators of a chain or a group; none of another layer."""
     layer = plan.layer
-    cycles: list[int | None] = [None] * len(layer.stages)
-    if layer.links:
+    if not layer.fused:
+        return
+    cycles: list[int | None] = [None] * len(layer.operators)
+    if isinstance(layer.attributes, Group):
         cost = cost_model_of(plan.modules(target), layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
         cycles = [round(one) for one in cost.launched(layer)]
-    for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
-        removed = _removed(elements.get(own.source), outputs(stage) // stage.output_channels, stage.output_channels)
+    for stage, own, predicted in zip(layer.operators, plan.operators, cycles, strict=False):
+        channels = stage.output_channels
+        removed = _removed(elements.get(own.source), stage.output_elements // channels, channels)
         yield OperatorSummary(
             stage.what,
             stage.macs,
-            outputs(stage),
+            stage.output_elements,
             predicted,
             own.source,
             removed,
@@ -332,7 +334,7 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
 
 def _weight_bits(layer: Layer) -> int | None:
     """Bits in which each weight of an operator is stored; None without weights, and for several operators."""
-    return layer.weight_bits if layer.weight_dtype and not layer.stages else None
+    return layer.weight_bits if layer.weight_dtype and not layer.fused else None
 
 
 def _removed_of_layer(decision: LayerDecision, elements: Mapping[str, int]) -> int:
@@ -351,7 +353,7 @@ def _removed_of_parts(source: str, whole: int | None, decisions: Sequence[LayerD
     computed = sum(decision.outputs for decision in own if decision.plan is None)
     for plan in (decision.plan for decision in own if decision.plan):
         operators = zip(plan.layer.operators, plan.operators, strict=True)
-        computed += sum(outputs(layer) for layer, one in operators if layer.macs and one.source in ("", source))
+        computed += sum(layer.output_elements for layer, one in operators if layer.macs and one.source in ("", source))
     return max(0, whole - computed)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from match.compilation.options import Numerics
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, LayerConstants
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
@@ -132,7 +132,7 @@ def _fit(
     constants: LayerConstants, accumulator: Range, requantizer: Requantizer
 ) -> tuple[LayerConstants, RequantizationFit, Range] | None:
     """The layer's constants in a form, how close they are, and the range of the accumulator that the form sees."""
-    if constants.addend_multipliers is not None and not requantizer.addend_multipliers:
+    if constants.get(Addends) is not None and not requantizer.addend_multipliers:
         if not _equal_addends(constants):
             return None
         constants, accumulator = _plain_addition(constants, accumulator)
@@ -144,16 +144,16 @@ def _fit(
 
 def _equal_addends(constants: LayerConstants) -> bool:
     """Whether it is no addition, or one whose inputs count alike and can be added before they are multiplied."""
-    multipliers = constants.addend_multipliers
-    return multipliers is None or (multipliers[0] == multipliers[1] and multipliers[0] > 0)
+    addends = constants.get(Addends)
+    return addends is None or (addends.input == addends.addend and addends.input > 0)
 
 
 def _plain_addition(constants: LayerConstants, accumulator: Range) -> tuple[LayerConstants, Range]:
     """An addition of inputs that count alike, as a multiple of their plain sum, and the range of that."""
-    factor = constants.addend_multipliers[0] if constants.addend_multipliers else 1
-    line = _line(constants)
-    plain = replace(constants, requantization=replace(line, multiplier=line.multiplier * factor))
-    return replace(plain, addend_multipliers=(1, 1)), (accumulator[0] // factor, accumulator[1] // factor)
+    addends, line = constants.get(Addends), _line(constants)
+    factor = addends.input if addends else 1
+    plain = LayerConstants(Addends(1, 1), replace(line, multiplier=line.multiplier * factor))
+    return plain, (accumulator[0] // factor, accumulator[1] // factor)
 
 
 def _line(constants: LayerConstants) -> Requantization:

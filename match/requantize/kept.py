@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from match.compilation.options import Numerics
 from match.files.kept import Kept, content, sources
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, LayerConstants
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Requantization, RequantizationFit, Requantizer
@@ -71,7 +71,7 @@ class _Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_lik
 
     requantizer: int
     line: _StoredRequantization
-    addend_multipliers: tuple[int, int] | None
+    addends: Addends | None
     fit: RequantizationFit
 
 
@@ -82,12 +82,12 @@ class _StoredForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """What a choice depends on, as a worker is asked it; `line` and `addend_multipliers` are constants of a layer."""
+    """What a choice depends on, as a worker is asked it; `line` and `addends` are constants of a layer."""
 
     module: str
     forms: tuple[Requantizer, ...]
     line: Requantization
-    addend_multipliers: tuple[int, int] | None
+    addends: Addends | None
     accumulator: Range
     numerics: Numerics
 
@@ -97,7 +97,7 @@ class _Question:
     ) -> _Question:
         line = constants.requantization
         assert line is not None
-        return cls(module.name, methods.forms(module, layer), line, constants.addend_multipliers, accumulator, numerics)
+        return cls(module.name, methods.forms(module, layer), line, constants.get(Addends), accumulator, numerics)
 
 
 Asked = tuple[HwModule, Layer, LayerConstants, Range | None]
@@ -182,7 +182,7 @@ class Forms:
             question.forms,
             question.numerics,
             _StoredRequantization.of(question.line),
-            question.addend_multipliers,
+            question.addends,
             [_Array.of(end) for end in question.accumulator],
         )
         return hashlib.sha256(msgspec.msgpack.encode(described)).hexdigest()
@@ -195,7 +195,7 @@ def _size(question: _Question) -> int:
 
 def _answer(question: _Question) -> bytes:
     """What is chosen, as it is kept."""
-    constants = LayerConstants(None, question.line, question.addend_multipliers)
+    constants = LayerConstants(question.addends, question.line)
     found = choose_among(question.forms, question.module, constants, question.accumulator, question.numerics)
     return _encode(found, question.forms)
 
@@ -208,7 +208,7 @@ def _encode(found: Form | str, forms: tuple[Requantizer, ...]) -> bytes:
     assert found.requantizer is not None
     assert found.fit is not None
     place = [form.name for form in forms].index(found.requantizer.name)
-    chosen = _Chosen(place, _StoredRequantization.of(line), found.constants.addend_multipliers, found.fit)
+    chosen = _Chosen(place, _StoredRequantization.of(line), found.constants.get(Addends), found.fit)
     return msgspec.msgpack.encode(_StoredForm(chosen, None))
 
 
@@ -222,5 +222,5 @@ def _decode(data: bytes, forms: tuple[Requantizer, ...], constants: LayerConstan
     if chosen is None:
         return entry.refusal
     line = chosen.line.line
-    fitted = replace(constants, requantization=line, addend_multipliers=chosen.addend_multipliers)
+    fitted = replace(constants, data=chosen.addends or constants.data, requantization=line)
     return Form(with_lists_of(forms[chosen.requantizer], line), fitted, chosen.fit)

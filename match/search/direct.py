@@ -18,7 +18,7 @@ def direct_schedule(problem: SearchProblem) -> Schedule:
         OptionError: if the objective is "energy", of a cost model that has none.
     """
     check_objective(problem.objective, cost_model=problem.cost_model)
-    if problem.layer.stages:
+    if problem.layer.fused:
         raise NoMappingError(problem.layer.name, "is several operators, and the module has no scratchpad between them")
     scratch = direct_scratch(problem.layer, problem.operands, problem.cost_model)
     return Schedule(problem.layer, problem.operands, (), (), (), scratch)

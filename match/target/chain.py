@@ -45,8 +45,8 @@ class ScratchLayout:
 
 def chain_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
     """The input, what an addition at the end reads beside it, the constants of all operators as one, and the output."""
-    each = [methods.operands(module, stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
-    dims = channel_dims(layer.stages)
+    each = [methods.operands(module, stage, form) for stage, form in zip(layer.operators, requantizers, strict=True)]
+    dims = channel_dims(layer.operators)
     components: list[Component] = []
     for number, operands in enumerate(each):
         follows = {Dim.K: dims[number + 1], Dim.C: dims[number]}
@@ -62,7 +62,7 @@ def chain_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -
     beside = [operand for operand in each[-1] if operand.role is Role.INPUT][1:]
     partial = next(operand.partial_bytes for operand in each[-1] if operand.role is Role.OUTPUT)
     constants = [weights_operand(*components)] if components else []
-    return (first, *beside, *constants, output_operand(layer, partial if sums_parts(layer.stages) else 0))
+    return (first, *beside, *constants, output_operand(layer, partial if sums_parts(layer.operators) else 0))
 
 
 def _axis(axis: Axis, follows: Mapping[Dim, Dim | None]) -> Axis:
@@ -75,10 +75,10 @@ def _axis(axis: Axis, follows: Mapping[Dim, Dim | None]) -> Axis:
 
 def chain_multiples(module: HwModule, layer: Layer) -> dict[Dim, int]:
     """What tiles of a chain are multiples of, see `HwModule.tile_multiples`."""
-    dims = channel_dims(layer.stages)
-    each = [methods.tile_multiples(module, stage) for stage in layer.stages]
+    dims = channel_dims(layer.operators)
+    each = [methods.tile_multiples(module, stage) for stage in layer.operators]
     found = {dim: multiple for dim, multiple in each[-1].items() if dim in (Dim.OY, Dim.OX, Dim.C)}
-    if not sums_parts(layer.stages):
+    if not sums_parts(layer.operators):
         found[Dim.C] = 0
     for number, multiples in enumerate(each):
         dim = dims[number + 1]
@@ -93,7 +93,7 @@ def stage_tiles(layer: Layer, tile: Tile) -> tuple[Tile, ...]:
     How many rows of an intermediate tensor there are follows from the outputs that need them and from the input that
     they are computed from: less at a border of the input, where windows reach beyond it.
     """
-    stages, dims = layer.stages, channel_dims(layer.stages)
+    stages, dims = layer.operators, channel_dims(layer.operators)
     above, beside = zip(*(input_axes(stage) for stage in stages), strict=True)
     rows = _sizes(above, [stage.padding.bottom for stage in stages], tile.oy, tile.iy)
     columns = _sizes(beside, [stage.padding.right for stage in stages], tile.ox, tile.ix)
@@ -140,7 +140,7 @@ class ChainCost(OperatorsCost):
         tiles = self.tiles(layer, tile)
         offsets, end = self.tensors(layer, tiles)
         most: Any = 0
-        for model, stage, inner in zip(self.models, layer.stages, tiles, strict=True):
+        for model, stage, inner in zip(self.models, layer.operators, tiles, strict=True):
             most = larger(most, model.scratch(stage, inner))
         return ScratchLayout(offsets, end, end + most)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from match.ir.attributes import Broadcast
 from match.ir.layer import Layer
 from match.target.hardware import Verdict
 
@@ -24,7 +25,7 @@ def no_dilation(layer: Layer) -> Verdict:
 def whole_addend(layer: Layer) -> Verdict:
     """Both inputs have the output's shape."""
     reason = "one of its inputs has a single pixel or channel and the kernel reads maps of one shape"
-    return Verdict(not layer.broadcast, reason)
+    return Verdict(not layer.get(Broadcast).kind, reason)
 
 
 def pair(values: tuple[int, int]) -> str:

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from match.ir.group import Call, calls, first_readers
-from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
+from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role, input_axes, whole_axis
 from match.mapping.group_plan import Sizes
 from match.mapping.memory import align, component_bytes
 from match.mapping.storage import storage
@@ -34,16 +34,16 @@ def group_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requ
     Raises:
         OperandError: if a tensor of one of the operators is not dense, rows first.
     """
-    asked = zip(modules, layer.stages, requantizers, strict=True)
+    asked = zip(modules, layer.operators, requantizers, strict=True)
     each = [methods.operands(module, stage, form) for module, stage, form in asked]
-    for stage, operands in zip(layer.stages, each, strict=True):
+    for stage, operands in zip(layer.operators, each, strict=True):
         for operand in operands:
             if operand.role is not Role.CONSTANT and not storage(operand).plain:
                 raise OperandError(f"the {operand.name} of its {stage.op.value} is not dense")
     read = [[operand for operand in operands if operand.role is Role.INPUT] for operands in each]
     outside = tuple(
         _whole_input(f"{INPUT}_{number}" if number else INPUT, read[reader][argument])
-        for number, (reader, argument) in enumerate(first_readers(layer.links))
+        for number, (reader, argument) in enumerate(first_readers(layer.get(Group).links))
     )
     components = [
         replace(part, name=f"{part.name}_{number}", axes=tuple(_part(axis, call) for axis in part.axes), call=number)
@@ -99,7 +99,7 @@ def whole_tile(stage: Layer) -> Tile:
 
 def output_bytes(stage: Layer) -> int:
     """Bytes of the tensor that an operator writes."""
-    return stage.output_channels * stage.oy * stage.ox * stage.unit * element_bytes(stage.output_dtype)
+    return stage.output_elements * element_bytes(stage.output_dtype)
 
 
 @dataclass(frozen=True)
@@ -110,27 +110,27 @@ class GroupCost(OperatorsCost):
 
     def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
         """All of each operator, or a part of its output channels."""
-        return [whole_tile(layer.stages[call.operator])._replace(k=call.channels) for call in calls(layer)]
+        return [whole_tile(layer.operators[call.operator])._replace(k=call.channels) for call in calls(layer)]
 
     def calls(self, layer: Layer, tile: Tile) -> list[float]:
         """Cycles of each kernel call, beside `launch`."""
         asked = zip(calls(layer), self.tiles(layer, tile), strict=True)
-        return [self.models[call.operator].compute(layer.stages[call.operator], inner) for call, inner in asked]
+        return [self.models[call.operator].compute(layer.operators[call.operator], inner) for call, inner in asked]
 
     def launches(self, layer: Layer) -> list[float]:
         """Cycles of each kernel call beside its work, behind those that its module has executed before."""
-        first = [0.0] * len(layer.stages)
+        first = [0.0] * len(layer.operators)
         for unit in dict.fromkeys(self.units):
             own = [number for number, name in enumerate(self.units) if name == unit]
-            cycles = self.models[own[-1]].group_calls([layer.stages[number] for number in own])
+            cycles = self.models[own[-1]].group_calls([layer.operators[number] for number in own])
             for number, more in zip(own, cycles, strict=True):
                 first[number] = more
-        launches = [model.launch(stage) for model, stage in zip(self.models, layer.stages, strict=True)]
+        launches = [model.launch(stage) for model, stage in zip(self.models, layer.operators, strict=True)]
         return [launches[call.operator] + (0.0 if call.first else first[call.operator]) for call in calls(layer)]
 
     def launched(self, layer: Layer) -> list[float]:
         """Cycles of each operator's kernel calls, launches included."""
-        found = [0.0] * len(layer.stages)
+        found = [0.0] * len(layer.operators)
         figures = zip(calls(layer), self.launches(layer), self.calls(layer, whole_tile(layer)), strict=True)
         for call, launch, cycles in figures:
             found[call.operator] += launch + cycles
@@ -138,7 +138,7 @@ class GroupCost(OperatorsCost):
 
     def overhead(self, layer: Layer) -> float:
         """Once for all operators."""
-        return self.models[0].group_overhead(layer.stages[0])
+        return self.models[0].group_overhead(layer.operators[0])
 
     @property
     def energy(self) -> Energy | None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -151,14 +151,14 @@ class GroupCost(OperatorsCost):
         `cycles` has an entry for each call. Each operator is priced by its own module.
         """
         energies = [model.energy or Energy(0.0) for model in self.models]
-        multiplied = sum(energy.mac * stage.macs for energy, stage in zip(energies, layer.stages, strict=True))
+        multiplied = sum(energy.mac * stage.macs for energy, stage in zip(energies, layer.operators, strict=True))
         computed = sum(energies[call.operator].kernel * taken for call, taken in zip(calls(layer), cycles, strict=True))
         return multiplied + computed + energies[-1].control * overhead
 
     def sizes(self, layer: Layer) -> Sizes:
         """Bytes of the tensor that each operator writes, and of what its kernel takes beside."""
-        outputs = tuple(output_bytes(stage) for stage in layer.stages)
-        asked = zip(self.models, layer.stages, strict=True)
+        outputs = tuple(output_bytes(stage) for stage in layer.operators)
+        asked = zip(self.models, layer.operators, strict=True)
         return Sizes(outputs, tuple(math.ceil(model.scratch(stage, whole_tile(stage))) for model, stage in asked))
 
 

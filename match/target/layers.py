@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from match.ir.constants import LayerConstants
 from match.ir.group import operator_spans
-from match.ir.layer import Dim, Layer, Operand, Role
+from match.ir.layer import Chain, Dim, Group, Layer, Operand, Role
 from match.mapping.storage import PLACES
 from match.target import methods
 from match.target.chain import ChainCost, chain_multiples, chain_operands
@@ -39,11 +39,13 @@ def operands_of(modules: Sequence[HwModule], layer: Layer, requantizers: Requant
 
 def _dense_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
     """The operands of a layer that are no parts of others."""
-    if layer.links:
-        return group_operands(modules, layer, requantizers)
-    if layer.stages:
-        return chain_operands(modules[0], layer, requantizers)
-    return methods.operands(modules[0], layer, requantizers[0])
+    match layer.attributes:
+        case Group():
+            return group_operands(modules, layer, requantizers)
+        case Chain():
+            return chain_operands(modules[0], layer, requantizers)
+        case _:
+            return methods.operands(modules[0], layer, requantizers[0])
 
 
 def _within(operand: Operand, pitch: int) -> Operand:
@@ -62,9 +64,9 @@ def _within(operand: Operand, pitch: int) -> Operand:
 
 def tile_multiples_of(modules: Sequence[HwModule], layer: Layer) -> dict[Dim, int]:
     """What tiles of a layer are multiples of, see `HwModule.tile_multiples`; a group has none."""
-    if layer.links:
+    if isinstance(layer.attributes, Group):
         return {}
-    return chain_multiples(modules[0], layer) if layer.stages else methods.tile_multiples(modules[0], layer)
+    return chain_multiples(modules[0], layer) if layer.fused else methods.tile_multiples(modules[0], layer)
 
 
 def packer(
@@ -106,6 +108,6 @@ def cost_model_of(
         changed(methods.cost(module, stage, form))
         for module, stage, form in zip(modules, layer.operators, requantizers, strict=True)
     ]
-    if layer.links:
+    if isinstance(layer.attributes, Group):
         return GroupCost(tuple(models), tuple(module.name for module in modules))
-    return ChainCost(tuple(models)) if layer.stages else models[0]
+    return ChainCost(tuple(models)) if layer.fused else models[0]

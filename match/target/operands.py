@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.ir.layer import ELEMENTWISE, GATES, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
+from match.ir.attributes import Broadcast, ChannelGroups, Own, Slice, Transposition
+from match.ir.layer import GATES, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
 from match.ir.requantization import Requantizer
 
 
@@ -36,11 +37,6 @@ ROW_POSITIONS = "row_positions"
 COLUMN_POSITIONS = "column_positions"
 COLUMNS = "columns"
 NORMALIZATION = "normalization"
-
-_TWO_TABLES = frozenset({Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE})
-_WITH_TABLE = (
-    ELEMENTWISE | _TWO_TABLES | {Op.FLOAT_AVG_POOL2D, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, Op.LOG_SOFTMAX, *GATES}
-)
 
 POSITION_BYTES = 8
 """Bytes of a match_between_t."""
@@ -78,6 +74,8 @@ LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
 GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
 """Bytes of a match_gru_t."""
 
+_ZERO_POINTS = Component(ZERO_POINTS, (), 2 * 4)
+
 _STRUCT_BYTES = {
     Op.QUANTIZE: QUANTIZE_BYTES,
     Op.FLOAT_AVG_POOL2D: FLOAT_AVERAGE_BYTES,
@@ -87,7 +85,7 @@ _STRUCT_BYTES = {
     Op.GRU: GRU_BYTES,
     Op.GRU_RESET_FIRST: GRU_BYTES,
 }
-"""Bytes of tables that are structs, by operator."""
+"""Bytes of structures, by operator."""
 
 _INT16_BYTES = {
     Op.ADD: ADD_INT16_BYTES,
@@ -99,7 +97,7 @@ _INT16_BYTES = {
     Op.SOFTMAX: SOFTMAX_INT16_BYTES,
     Op.LSTM: LSTM_BYTES,
 }
-"""Bytes of the tables of operators on int16, by operator."""
+"""The same of operators on int16."""
 
 UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1), Op.GRU_RESET_FIRST: 4 * (2 * 3 + 1)}
 """Bytes of a match_lstm_unit_t or match_gru_unit_t without its weights, by operator."""
@@ -116,26 +114,26 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
         return Operand(name, Role.INPUT, (Component(name, axes),))
     dim = Dim.K if layer.channelwise else Dim.C
     rows, columns = input_axes(layer)
-    channels = Axis(dim, layer.input_channels, before=-layer.first_channels if layer.op is Op.SLICE else 0)
+    channels = Axis(dim, layer.input_channels, before=-layer.get(Slice).start)
     if layer.op is Op.GROUPED_CONV2D:
         channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
-    if name == ADDEND and layer.broadcast == "pixel":
+    if name == ADDEND and layer.get(Broadcast).kind == "pixel":
         rows, columns = whole_axis(Dim.OY, 1), whole_axis(Dim.OX, 1)
-    if name == ADDEND and layer.broadcast in ("channel", "outer"):
+    if name == ADDEND and layer.get(Broadcast).single_channel:
         rows, columns, channels = Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), whole_axis(Dim.K, 1)
     if name == ADDEND and layer.op is Op.CONCATENATE:
-        channels = Axis(dim, layer.k - layer.first_channels)
+        channels = Axis(dim, layer.k - layer.input_channels)
     transposed = layer.op is Op.TRANSPOSE
     axes = (rows, channels, columns) if transposed else (rows, columns, channels)
-    component = Component(name, axes, element_bytes(layer.input_dtype) * layer.unit)
+    component = Component(name, axes, element_bytes(layer.input_dtype) * layer.get(Transposition).element_bytes)
     return Operand(name, Role.INPUT, (component,), transposed=transposed)
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of 1, 2 or 4 bytes an element, or of a unit. `partial_bytes` as in `Operand`."""
-    outputs = layer.group_outputs
+    outputs = layer.get(ChannelGroups).outputs
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
-    component = Component(OUTPUT, axes, element_bytes(layer.output_dtype) * layer.unit)
+    component = Component(OUTPUT, axes, element_bytes(layer.output_dtype) * layer.get(Transposition).element_bytes)
     return Operand(OUTPUT, Role.OUTPUT, (component,), partial_bytes)
 
 
@@ -152,14 +150,14 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
-    return Component(FILTER, axes, layer.group_outputs)
+    return Component(FILTER, axes, layer.get(ChannelGroups).outputs)
 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
     """The requantization parameters: one entry per output channel, or one in all for an operator of two inputs."""
     if layer.two_inputs:
         return Component(REQUANTIZATION, (), parameter_bytes)
-    each = parameter_bytes * layer.group_outputs
+    each = parameter_bytes * layer.get(ChannelGroups).outputs
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
 
 
@@ -178,60 +176,43 @@ def element_bytes(dtype: str) -> int:
     return np.dtype(dtype).itemsize
 
 
-def table_component(layer: Layer) -> Component:
-    """The table of an operator that sums nothing; structs are those of match_tile.h.
+def data_components(layer: Layer) -> tuple[Component, ...]:
+    """What kernels read beside filters and requantization, see `match.ir.constants`.
 
-    - lookup, dequantize: an output for each of the 256 values of the input's byte, as an unsigned number.
-    - dequantize of sums: match_dequantize_t of each channel.
-    - lookup by channel: the same for each channel. Concatenation: the same for each input.
-    - sum of lookups, absolute difference: an int32 for each of the 256 values of each input.
-    - looked-up line: two int32 for each of the 256 values of the second input.
-    - of int16: addition, match_add_int16_t; multiplication and requantize, match_scaling_t; leaky relu, two of these;
-      logistic and tanh, match_gate_int16_t; softmax, match_softmax_int16_t.
-    - quantize: match_quantize_t. Float average: match_float_average_t.
-    - softmax: match_softmax_t. Its logarithm: match_log_softmax_t.
-    - recurrent layers: match_lstm_t, match_gru_t.
-    - a module's own operator: its constants.
+    It is called a table by default. Where an operator has parts of its output channels, `layer.k` is in all tiles.
     """
-    if layer.own:
-        return Component(TABLE, (), layer.own.constant_bytes)
     structs = _INT16_BYTES if layer.input_dtype == "int16" else _STRUCT_BYTES
-    if layer.op in structs:
-        return Component(TABLE, (), structs[layer.op])
-    if layer.op is Op.CHANNEL_LOOKUP:
-        return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
-    if layer.op is Op.DEQUANTIZE_SUMS:
-        return Component(TABLE, (Axis(Dim.K, layer.k),), LINE_BYTES)
-    if layer.op in _TWO_TABLES:
-        return Component(TABLE, (), 2 * 256 * 4)
-    tables = 2 if layer.op is Op.CONCATENATE else 1
-    return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
-
-
-def steps_component() -> Component:
-    """The two tables of a squared difference, one for each input: an int16 for each of 256 values."""
-    return Component(STEPS, (), 2 * 256 * 2)
-
-
-def normalization_component(layer: Layer) -> Component:
-    """match_normalize_t (match_tile.h) with a gain for each channel, whose number is in all tiles."""
-    return Component(NORMALIZATION, (), 12 + 2 * layer.k)
-
-
-def zero_points_component() -> Component:
-    """The zero points of both inputs of a product, int32."""
-    return Component(ZERO_POINTS, (), 2 * 4)
-
-
-def position_components(layer: Layer) -> tuple[Component, Component]:
-    """The match_between_t (match_tile.h) of each output row of a resize, and of each output column."""
-    rows, columns = whole_axis(Dim.OY, layer.oy), whole_axis(Dim.OX, layer.ox)
-    return Component(ROW_POSITIONS, (rows,), POSITION_BYTES), Component(COLUMN_POSITIONS, (columns,), POSITION_BYTES)
-
-
-def columns_component(layer: Layer) -> Component:
-    """The input column that each output column of a gather takes, int32."""
-    return Component(COLUMNS, (whole_axis(Dim.OX, layer.ox),), 4)
+    size = structs.get(layer.op, 0)
+    match layer.op:
+        case Op.CHANNEL_LOOKUP:
+            return (Component(TABLE, (Axis(Dim.K, layer.k),), 256),)
+        case Op.DEQUANTIZE_SUMS:
+            return (Component(TABLE, (Axis(Dim.K, layer.k),), LINE_BYTES),)
+        case Op.SQUARED_DIFFERENCE:
+            return (Component(STEPS, (), 2 * 256 * 2),)
+        case Op.MATRICES:
+            return (_ZERO_POINTS,)
+        case Op.MULTIPLY if not size:
+            return (_ZERO_POINTS,)
+        case Op.NORMALIZE:
+            return (Component(NORMALIZATION, (), 12 + 2 * layer.k),)
+        case Op.RESIZE:
+            rows, columns = whole_axis(Dim.OY, layer.oy), whole_axis(Dim.OX, layer.ox)
+            each = ((ROW_POSITIONS, rows), (COLUMN_POSITIONS, columns))
+            return tuple(Component(name, (axis,), POSITION_BYTES) for name, axis in each)
+        case Op.GATHER:
+            return (Component(COLUMNS, (whole_axis(Dim.OX, layer.ox),), 4),)
+        case Op.LOOKUP_SUM | Op.LOOKUP_LINE | Op.ABSOLUTE_DIFFERENCE:
+            size = 2 * 256 * 4
+        case Op.CONCATENATE:
+            size = 2 * 256
+        case Op.LOOKUP | Op.DEQUANTIZE | Op.SLICE:
+            size = 256 * element_bytes(layer.output_dtype)
+        case Op.OWN:
+            size = layer.get(Own).constant_bytes
+        case _:
+            pass
+    return (Component(TABLE, (), size),) if size else ()
 
 
 def weights_operand(*components: Component) -> Operand:
@@ -255,20 +236,7 @@ def standard_operands(
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
         components += exception_components(layer, requantizer)
-    int16 = layer.input_dtype == "int16"
-    with_table = layer.op in (_INT16_BYTES if int16 else _WITH_TABLE)
-    if with_table or (layer.own and layer.own.constant_bytes):
-        components.append(table_component(layer))
-    if layer.op is Op.SQUARED_DIFFERENCE:
-        components.append(steps_component())
-    if layer.op in (Op.MULTIPLY, Op.MATRICES) and not int16:
-        components.append(zero_points_component())
-    if layer.op is Op.NORMALIZE:
-        components.append(normalization_component(layer))
-    if layer.op is Op.RESIZE:
-        components += position_components(layer)
-    if layer.op is Op.GATHER:
-        components.append(columns_component(layer))
+    components += data_components(layer)
     operands = [input_operand(layer)]
     if layer.two_inputs:
         operands.append(input_operand(layer, ADDEND))

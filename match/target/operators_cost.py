@@ -35,12 +35,12 @@ class OperatorsCost(CostModel):
 
     def calls(self, layer: Layer, tile: Tile) -> list[float]:
         """Cycles of each operator's kernel call, beside `launch`."""
-        each = zip(self.models, layer.stages, self.tiles(layer, tile), strict=True)
+        each = zip(self.models, layer.operators, self.tiles(layer, tile), strict=True)
         return [model.compute(stage, inner) for model, stage, inner in each]
 
     def launches(self, layer: Layer) -> list[float]:
         """Cycles of each operator's kernel call, whatever its tile."""
-        return [model.launch(stage) for model, stage in zip(self.models, layer.stages, strict=True)]
+        return [model.launch(stage) for model, stage in zip(self.models, layer.operators, strict=True)]
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """All kernel calls."""
@@ -52,8 +52,8 @@ class OperatorsCost(CostModel):
 
     def transfer(self, layer: Layer, block: Block) -> float:
         """The last operator's."""
-        return self.models[-1].transfer(layer.stages[-1], block)
+        return self.models[-1].transfer(layer.operators[-1], block)
 
     def issue(self, layer: Layer) -> float:
         """The last operator's."""
-        return self.models[-1].issue(layer.stages[-1])
+        return self.models[-1].issue(layer.operators[-1])

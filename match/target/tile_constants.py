@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants, Normalization
+from match.ir.attributes import ChannelGroups
+from match.ir.constants import (
+    Addends,
+    Cells,
+    ChannelEntries,
+    Data,
+    Entries,
+    Filters,
+    LayerConstants,
+    Normalization,
+    Positions,
+    ZeroPoints,
+)
 from match.ir.exception_lists import exception_lists
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization, can_be_packed
@@ -128,8 +140,8 @@ def listed_exceptions(layer: Layer, requantizer: Requantizer) -> float:
 
 def output_spans(layer: Layer, spans: Spans) -> Spans:
     """Spans whose K are output channels, from those of a layer's dimensions, whose K may be groups of them."""
-    start, extent = spans[Dim.K]
-    return {**spans, Dim.K: (start * layer.group_outputs, extent * layer.group_outputs)}
+    (start, extent), outputs = spans[Dim.K], layer.get(ChannelGroups).outputs
+    return {**spans, Dim.K: (start * outputs, extent * outputs)}
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
@@ -137,33 +149,39 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
 
     `spans` are of output channels.
     """
-    components: list[bytes] = []
-    if constants.weights is not None:
-        components.append(rows(constants.weights, spans))
+    parameters: tuple[bytes, ...] = ()
     if requantizer is not None:
-        components.append(requantization(constants, requantizer, spans))
-        components += exceptions(constants, requantizer, spans)
-    if constants.units is not None:
-        components.append(channels(constants.units, spans).tobytes())
-    if constants.table is not None:
-        components.append(constants.table.tobytes())
-    if constants.channel_tables is not None:
-        components.append(channels(constants.channel_tables, spans).tobytes())
-    if constants.lines is not None:
-        components.append(channels(constants.lines, spans).astype("<i4").tobytes())
-    if constants.quantization is not None:
-        components.append(quantization(constants.quantization))
-    if constants.average is not None:
-        components.append(float_average(constants.average))
-    if constants.zero_points is not None:
-        components.append(np.array(constants.zero_points, "<i4").tobytes())
-    if constants.normalization is not None:
-        components.append(normalization(constants.normalization))
-    if constants.positions is not None:
-        components += [between(positions) for positions in constants.positions]
-    if constants.columns is not None:
-        components.append(constants.columns.astype("<i4").tobytes())
-    return tuple(components)
+        parameters = requantization(constants, requantizer, spans), *exceptions(constants, requantizer, spans)
+    match constants.data:
+        case Filters(values):
+            return rows(values, spans), *parameters
+        case None | Addends():
+            return parameters
+        case data:
+            return *parameters, *_packed(data, spans)
+
+
+def _packed(data: Data, spans: Spans) -> tuple[bytes, ...]:
+    """What kernels read beside filters and parameters."""
+    match data:
+        case Entries(entries):
+            return (entries.tobytes(),)
+        case ChannelEntries(entries):
+            return (channels(entries, spans).tobytes(),)
+        case Cells(layer, units):
+            return channels(units, spans).tobytes(), layer.entries.tobytes()
+        case ZeroPoints():
+            return (np.array(data, "<i4").tobytes(),)
+        case Positions():
+            return tuple(map(between, data))
+        case Normalization():
+            return (normalization(data),)
+        case FloatQuantization():
+            return (quantization(data),)
+        case FloatAverage():
+            return (float_average(data),)
+        case Filters() | Addends():
+            return ()
 
 
 def normalization(normalize: Normalization) -> bytes:
@@ -219,9 +237,9 @@ def columns(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
     """The structure that match_tile.h has for the form: one of two inputs, else one for each output channel."""
     parameters = parameters_of(constants)
-    if constants.addend_multipliers is not None:
+    if addends := constants.get(Addends):
         entry = np.zeros(1, _addition(requantizer))
-        factors = np.array(constants.addend_multipliers)
+        factors = np.array(addends)
         if requantizer.products is Products.SPLIT:
             entry["split"] = np.frombuffer(_split(parameters, requantizer), REQUANT_SPLIT)
         else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from match.cost_models.cortex_m import CortexMCost
 from match.cost_models.pulp_cluster import PulpClusterCost
+from match.ir.attributes import Broadcast, ChannelGroups
 from match.ir.constants import LayerConstants
 from match.ir.layer import GATES, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -95,7 +96,7 @@ class _Portable(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         if layer.op not in WEIGHTED | GATES.keys():
             return self._own.compute(layer, tile)
-        instructions = _PRODUCT * layer.macs + _OUTPUT * tile.oy * tile.ox * tile.k * layer.group_outputs
+        instructions = _PRODUCT * layer.macs + _OUTPUT * tile.oy * tile.ox * tile.k * layer.get(ChannelGroups).outputs
         return self._own.cycles * instructions
 
 
@@ -104,5 +105,5 @@ def _is_own(layer: Layer) -> bool:
     if layer.input_dtype == "int16" or layer.output_dtype == "int32":
         return False
     if layer.op is Op.ADD:
-        return not layer.broadcast
+        return not layer.get(Broadcast).kind
     return layer.op in FORMS or layer.op in WEIGHTED or layer.op in _OF_BYTES

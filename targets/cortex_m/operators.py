@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants
+from match.ir.attributes import ChannelGroups
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantization, Requantizer
 from match.target import tile_constants
@@ -59,7 +60,7 @@ class Kernels:
     def operands(self, layer: Layer, requantizer: Requantizer) -> tuple[Operand, ...]:
         """Dense activations, and weights and parameters of whole groups of channels; of `WEIGHTED` and pooling."""
         multiple, row = self._multiple(layer), self._row_bytes(layer)
-        each = -(-layer.group_outputs // multiple) * multiple if layer.op is Op.GROUPED_CONV2D else 1
+        each = -(-layer.get(ChannelGroups).outputs // multiple) * multiple if layer.op is Op.GROUPED_CONV2D else 1
         channels = Axis(Dim.K, layer.k, multiple=1 if layer.op is Op.GROUPED_CONV2D else multiple)
         parameters = Component(REQUANTIZATION, (channels,), each * requantizer.parameter_bytes)
         weights = (Component(FILTER, (channels,), each * row),) if layer.op in WEIGHTED else ()
@@ -69,9 +70,10 @@ class Kernels:
         """The components of the constants of a whole layer."""
         line, multiple = parameters_of(constants), self._multiple(layer)
         pack = packing.words if requantizer.name == WORDS.name else packing.long
-        if constants.weights is None or layer.op not in WEIGHTED:
+        filters = constants.get(Filters)
+        if filters is None or layer.op not in WEIGHTED:
             return (pack(line, 0, multiple),)
-        weights = constants.weights
+        weights = filters.values
         if layer.op is Op.DEPTHWISE_CONV2D:
             parameters = pack(line, 0, multiple)
             if self.vectors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from match.cost_models.diana import DianaDigitalCost, DianaDma
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.target.cost import CostModel, Energy
@@ -93,11 +93,12 @@ class Digital(HwModule):
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
         """Weights and biases as the accelerator streams them."""
-        if constants.weights is None:
+        filters = constants.get(Filters)
+        if filters is None:
             raise ValueError(f"layer {layer.name} has no weights to pack")
         start, extent = spans[Dim.K]
         part = slice(start, start + extent)
-        weights, bias = constants.weights[part], packing.biases(constants)[part]
+        weights, bias = filters.values[part], packing.biases(constants)[part]
         if layer.op is Op.DENSE:
             return (packing.fully_connected(weights.reshape(extent, layer.c), bias),)
         pack = packing.depthwise if layer.op is Op.DEPTHWISE_CONV2D else packing.convolution

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from match.cost_models.ne16 import Ne16Cost
-from match.ir.constants import LayerConstants
+from match.ir.attributes import ChannelGroups
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
@@ -108,7 +109,7 @@ class Ne16(HwModule):
         else:
             positions = 1 if self._lays_out(layer, requantizer) else layer.fy * layer.fx
             groups = ceil_div(layer.fy * layer.fx * layer.c // positions, packing.GROUP)
-            planes = layer.group_outputs * groups * layer.weight_bits
+            planes = layer.get(ChannelGroups).outputs * groups * layer.weight_bits
             weights = filter_component(layer)
             weights = replace(weights, axes=weights.axes[:1], element_bytes=planes * positions * packing.PLANE_BYTES)
         parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
@@ -125,16 +126,17 @@ class Ne16(HwModule):
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
         """Filters as bit planes, then parameters in the form's layout."""
-        if constants.weights is None or requantizer is None:
+        weights = constants.get(Filters)
+        if weights is None or requantizer is None:
             raise ValueError(f"layer {layer.name} has no weights or no requantization, and NE16 needs both")
         pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else requantization
         spans = output_spans(layer, spans)
         if layer.op is Op.DEPTHWISE_CONV2D:
-            filters = packing.depthwise_bit_planes(constants.weights, spans)
+            filters = packing.depthwise_bit_planes(weights.values, spans)
         elif self._lays_out(layer, requantizer):
-            filters = packing.laid_out_bit_planes(constants.weights, spans, layer.weight_bits)
+            filters = packing.laid_out_bit_planes(weights.values, spans, layer.weight_bits)
         else:
-            filters = packing.bit_planes(constants.weights, spans, layer.weight_bits)
+            filters = packing.bit_planes(weights.values, spans, layer.weight_bits)
         return (
             filters,
             pack_parameters(constants, requantizer, spans),
@@ -179,5 +181,5 @@ class Ne16(HwModule):
         """
         if layer.op is Op.DEPTHWISE_CONV2D:
             return {Dim.K: packing.GROUP}
-        odd = layer.group_outputs % 2 == 1
+        odd = layer.get(ChannelGroups).outputs % 2 == 1
         return {Dim.K: 2} if odd and layer.fy == 3 and layer.stride != (1, 1) else {}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_loops import WORD, is_pointwise, widened
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import BY_PIXEL, GATES, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.target import tile_constants
@@ -155,12 +155,12 @@ class PulpKernels(HwModule):
     ) -> tuple[bytes, ...]:
         """Filters, parameters, a table, if there are any."""
         spans = output_spans(layer, spans)
-        packed = pack(constants, requantizer, spans)
-        if constants.weights is not None and layer.input_dtype == "int16":
-            return (_wide(layer, channels(constants.weights, spans)), *packed[1:])
-        if constants.weights is None or not _has_columns(layer):
+        packed, weights = pack(constants, requantizer, spans), constants.get(Filters)
+        if weights is not None and layer.input_dtype == "int16":
+            return (_wide(layer, channels(weights.values, spans)), *packed[1:])
+        if weights is None or not _has_columns(layer):
             return packed
-        return (columns(constants.weights, spans), *packed[1:])
+        return (columns(weights.values, spans), *packed[1:])
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.

@@ -33,12 +33,12 @@ SCHEMA = Path(results.__file__).with_name("results.schema.json")
 
 def pool(name: str, channels: int, size: int) -> Workload:
     layer = Layer(name, Op.MAX_POOL2D, channels, 1, size, size, 2 * size, 2 * size, 2, 2, (2, 2), weight_dtype="")
-    return Workload(layer, LayerConstants(None, None), None, "")
+    return Workload(layer, LayerConstants(), None, "")
 
 
 def addition(name: str, channels: int, size: int) -> Workload:
     layer = Layer(name, Op.ADD, channels, 1, size, size, size, size, weight_dtype="")
-    return Workload(layer, LayerConstants(None, None), None, "")
+    return Workload(layer, LayerConstants(), None, "")
 
 
 NETWORK = Network("small", (pool("wide", 8, 16), addition("sum", 32, 4), pool("again", 8, 16)))

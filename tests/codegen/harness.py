@@ -17,6 +17,7 @@ from match.codegen import layer as codegen
 from match.codegen.shared_text import plan_files
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan, OperatorPlan
+from match.ir.attributes import Transposition
 from match.ir.layer import Role
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Placement, Schedule
@@ -113,9 +114,9 @@ def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Tensor]:
     outputs: list[Tensor] = []
     for item in plans:
         size = tensor_bytes(item)[-1]
-        unit = f"V{item.layer.unit}" if item.layer.unit > 1 else "uint8"
+        unit = item.layer.get(Transposition).element_bytes
         wide = item.layer.output_dtype in ("float32", "int16")
-        elements = stream[:size].view(item.layer.output_dtype if wide else unit)
+        elements = stream[:size].view(item.layer.output_dtype if wide else f"V{unit}" if unit > 1 else "uint8")
         outputs.append(plain(elements, layouts(item)[-1]))
         stream = stream[size:]
     assert stream.size == 0

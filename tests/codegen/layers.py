@@ -8,10 +8,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants, Normalization
+from match.ir.attributes import (
+    Attributes,
+    Broadcast,
+    BroadcastKind,
+    ChannelGroups,
+    Concatenation,
+    Gathering,
+    Interpolation,
+    Slice,
+    Transposition,
+)
+from match.ir.constants import (
+    Addends,
+    ChannelLines,
+    ChannelTables,
+    Data,
+    Entries,
+    Filters,
+    GatheredColumns,
+    InputTables,
+    LayerConstants,
+    Lines,
+    Normalization,
+    Positions,
+    Steps,
+    Structure,
+    Summands,
+    Table,
+    ZeroPoints,
+)
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
-from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
+from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
 from match.ir.requantization import Requantization
 from tests.kernels.reference import (
     gate_of,
@@ -23,6 +52,7 @@ from tests.kernels.reference import (
     softmax_of,
     twice_rounded,
 )
+from tests.layer_data import data_of
 
 Uint8 = npt.NDArray[np.uint8]
 
@@ -47,18 +77,16 @@ class Case:
         if layer.op is Op.TRANSPOSE:
             return self.inputs[0].transpose(0, 2, 1)
         if layer.op is Op.QUANTIZE:
-            assert self.constants.quantization is not None
-            return self.constants.quantization(self.inputs[0]).astype(np.uint8)
+            return data_of(self.constants, FloatQuantization)(self.inputs[0]).astype(np.uint8)
         if layer.op is Op.CONCATENATE:
-            assert self.constants.table is not None
-            both = [table[x] for table, x in zip(self.constants.table, self.inputs, strict=True)]
+            both = [
+                table[x] for table, x in zip(data_of(self.constants, InputTables).entries, self.inputs, strict=True)
+            ]
             return np.concatenate(both, axis=2)
         if layer.op is Op.SLICE:
-            assert self.constants.table is not None
-            return self.constants.table[self.inputs[0][..., layer.first_channels :][..., : layer.k]]
+            return data_of(self.constants, Table).entries[self.inputs[0][..., layer.get(Slice).start :][..., : layer.k]]
         if layer.op in INT16:
-            assert self.constants.table is not None
-            words, x = self.constants.table, self.inputs[0].astype(np.int64)
+            words, x = data_of(self.constants, Structure).entries, self.inputs[0].astype(np.int64)
             if layer.op is Op.REQUANTIZE:
                 return twice_rounded(x, int(words[0]), int(words[1]) - 1, int(words[2])).astype(np.int16)
             if layer.op is Op.LEAKY_RELU:
@@ -67,88 +95,78 @@ class Case:
             logistic = words[2:].view(np.uint16).astype(np.int64)
             return gate_of(layer.op, x * int(words[0]), logistic).astype(np.int16)
         if layer.op is Op.SOFTMAX:
-            assert self.constants.table is not None
-            (factor, shift, zero), exponentials = np.split(self.constants.table.astype(np.int64), [3])
+            (factor, shift, zero), exponentials = np.split(
+                data_of(self.constants, Structure).entries.astype(np.int64), [3]
+            )
             pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
             levels = [softmax_of(pixel, exponentials, int(zero), int(factor), 22 - int(shift)) for pixel in pixels]
             return np.minimum(levels, 255).reshape(self.inputs[0].shape).astype(np.uint8)
         if layer.op is Op.LOG_SOFTMAX:
-            assert self.constants.table is not None
-            (fraction,), exponentials, distances = np.split(self.constants.table.astype(np.int64), [1, 257])
+            words = data_of(self.constants, Structure).entries.astype(np.int64)
+            (fraction,), exponentials, distances = np.split(words, [1, 257])
             pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
             steps = [log_softmax_of(pixel, exponentials, distances, int(fraction)) for pixel in pixels]
             real = np.array(steps).astype(np.float32) * np.float32(0.5 ** int(fraction))
             return real.reshape(self.inputs[0].shape)
         if layer.op is Op.RESIZE:
-            assert self.constants.positions is not None
-            rows, columns = (positions.astype(np.int64) for positions in self.constants.positions)
-            return resized(self.inputs[0], rows, columns, layer.pad_value)
+            rows, columns = (positions.astype(np.int64) for positions in data_of(self.constants, Positions))
+            return resized(self.inputs[0], rows, columns, layer.get(Interpolation).zero_point)
         if layer.op is Op.GATHER:
-            assert self.constants.columns is not None
-            columns = self.constants.columns
+            columns = data_of(self.constants, GatheredColumns).entries
             padding = np.uint8(layer.pad_value)
             return np.where(columns[:, None] < 0, padding, self.inputs[0][:, columns])
         if layer.op is Op.DEQUANTIZE:
-            assert self.constants.table is not None
-            return self.constants.table[self.inputs[0]]
+            return data_of(self.constants, Table).entries[self.inputs[0]]
         if layer.op is Op.DEQUANTIZE_SUMS:
-            assert self.constants.lines is not None
-            offset, scale, bias = self.constants.lines.T
+            offset, scale, bias = data_of(self.constants, ChannelLines).entries.T
             sums = (self.inputs[0] + offset).astype(np.float32)
             return sums * scale.copy().view(np.float32) + bias.copy().view(np.float32)
         if layer.op is Op.CHANNEL_LOOKUP:
-            assert self.constants.channel_tables is not None
-            return self.constants.channel_tables[np.arange(layer.k), self.inputs[0]]
+            return data_of(self.constants, ChannelTables).entries[np.arange(layer.k), self.inputs[0]]
         if layer.op is Op.LOOKUP:
-            assert self.constants.table is not None
-            return self.constants.table[self.inputs[0]].astype(np.uint8)
+            return data_of(self.constants, Table).entries[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
         if layer.op is Op.FLOAT_AVG_POOL2D:
-            assert self.constants.average is not None
-            return self.constants.average.function(_float_means(self)).astype(np.uint8)
+            return data_of(self.constants, FloatAverage).function(_float_means(self)).astype(np.uint8)
         if layer.op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
-            assert self.constants.table is not None
-            a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
+            a, b = _looked_up(self, Summands)
             sums = (a + b) >> 20
             outputs = sums if layer.op is Op.LOOKUP_SUM else layer.clip[0] + np.abs(sums)
             return np.clip(outputs, *layer.clip).astype(np.uint8)
         if layer.op is Op.LOOKUP_LINE:
-            assert self.constants.table is not None
-            slopes, biases = self.constants.table.astype(np.int64)
+            slopes, biases = data_of(self.constants, Lines).entries.astype(np.int64)
             a, b = (x.astype(np.int64) for x in self.inputs)
             return np.clip((a * slopes[b] + biases[b]) >> 15, *layer.clip).astype(np.uint8)
         assert requant is not None
         if layer.op is Op.ADD:
-            assert self.constants.addend_multipliers is not None
-            a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, self.constants.addend_multipliers, strict=True))
+            addends = data_of(self.constants, Addends)
+            a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, addends, strict=True))
             total = a + b
             return requant(total.reshape(-1, 1)).reshape(total.shape).astype(np.uint8)
         if layer.op is Op.NORMALIZE:
-            assert self.constants.normalization is not None
-            own = self.constants.normalization
+            own = data_of(self.constants, Normalization)
             pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
             acc = np.array([normalized(pixel, own.spread, own.gains.astype(np.int64), own.centre) for pixel in pixels])
             return requant(acc).reshape(self.inputs[0].shape).astype(np.uint8)
         if layer.op is Op.SQUARED_DIFFERENCE:
-            assert self.constants.table is not None
-            a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
+            a, b = _looked_up(self, Steps)
             return requant(((a - b) ** 2).reshape(-1, 1)).reshape((a - b).shape).astype(np.uint8)
         if layer.op in (Op.MATRICES, Op.MULTIPLY):
-            assert self.constants.zero_points is not None
-            a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, self.constants.zero_points, strict=True))
+            zeros = data_of(self.constants, ZeroPoints)
+            a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, zeros, strict=True))
             acc = np.einsum("yxc,ykc->yxk", a, b) if layer.op is Op.MATRICES else a * b
             return requant(acc.reshape(-1, 1)).reshape(acc.shape).astype(np.uint8)
         if layer.op is Op.AVG_POOL2D:
             acc = _windows(self, layer.pad_value).sum(axis=(2, 3))
         else:
-            assert self.constants.weights is not None, f"tests/codegen/layers.py computes no {layer.op}"
-            weights = self.constants.weights.astype(np.int64)
+            assert layer.weight_dtype, f"tests/codegen/layers.py computes no {layer.op}"
+            weights = data_of(self.constants, Filters).values.astype(np.int64)
             if layer.op is Op.DEPTHWISE_CONV2D:
                 acc = np.einsum("yxijc,cij->yxc", _windows(self, layer.pad_value), weights[..., 0])
             else:
                 seen = _windows(self, layer.pad_value)
-                outputs = layer.group_outputs if layer.op is Op.GROUPED_CONV2D else layer.k
+                outputs = layer.get(ChannelGroups).outputs if layer.op is Op.GROUPED_CONV2D else layer.k
                 parts = [
                     np.einsum(
                         "yxijc,kijc->yxk", seen[..., g * layer.c :][..., : layer.c], weights[g * outputs :][:outputs]
@@ -159,11 +177,16 @@ class Case:
         return requant(acc).astype(np.uint8)
 
 
+def _looked_up(case: Case, kind: type[Entries]) -> list[npt.NDArray[np.int64]]:
+    """The entries of both inputs."""
+    tables = data_of(case.constants, kind).entries.astype(np.int64)
+    return [table[x] for table, x in zip(tables, case.inputs, strict=True)]
+
+
 def _float_means(case: Case) -> npt.NDArray[np.float32]:
     """The mean of what every output sees, summed row by row in float32, divided by the pixels inside the map."""
-    assert case.constants.average is not None
     inside = _windows(replace(case, inputs=(np.ones_like(case.inputs[0]),)), 0)
-    seen = np.where(inside == 1, case.constants.average.numbers[_windows(case, 0)], np.float32(0))
+    seen = np.where(inside == 1, data_of(case.constants, FloatAverage).numbers[_windows(case, 0)], np.float32(0))
     total = np.zeros(seen.shape[:2] + seen.shape[4:], np.float32)
     for i in range(case.layer.fy):
         for j in range(case.layer.fx):
@@ -194,7 +217,7 @@ def make(
     dilation: tuple[int, int] = (1, 1),
     padding: Padding = Padding(),
     negative_step: bool = False,
-    broadcast: Broadcast = "",
+    broadcast: BroadcastKind = "",
     seed: int = 0,
     name: str = "layer",
 ) -> Case:
@@ -217,7 +240,6 @@ def make(
         op=op,
         k=channels_out if dense_k else channels_in,
         c=channels_in if dense_k else channels_out % 3 + 1 if grouped else 1,
-        group_outputs=channels_out // 3 + 1 if grouped else 1,
         oy=oy,
         ox=ox,
         iy=1 if broadcast == "outer" else height,
@@ -227,16 +249,14 @@ def make(
         stride=stride,
         dilation=dilation,
         padding=padding,
-        broadcast=broadcast,
+        attributes=ChannelGroups(channels_out // 3 + 1) if grouped else Broadcast(broadcast),
         pad_value=int(rng.integers(0, 256)) if any(padding) else 0,
         weight_dtype="int8" if weighted else "",
         clip=(3, 250),
     )
-    weights = (
-        rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c)).astype(np.int8)
-        if weighted
-        else None
-    )
+    data: Data | None = None
+    if weighted:
+        data = Filters(rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c)).astype(np.int8))
     count = 1 if op in TWO_INPUTS else layer.output_channels
     terms = layer.c * layer.fy * layer.fx
     # Accumulators are spread over about 100 * 128 * sqrt(terms); pooling sums are all positive.
@@ -257,19 +277,19 @@ def make(
     inputs = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if op is Op.MATRICES:
         inputs = (inputs[0], rng.integers(0, 256, (height, channels_out, channels_in)).astype(np.uint8))
-    addend = (int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19))) if op is Op.ADD else None
+    if op is Op.ADD:
+        data = Addends(int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19)))
     requant = None if op in (Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D, Op.LOOKUP) else requantization
-    table = rng.permutation(256).astype(np.uint8) if op is Op.LOOKUP else None
-    average = None
+    if op is Op.LOOKUP:
+        data = Table(rng.permutation(256).astype(np.uint8))
     if op is Op.FLOAT_AVG_POOL2D:
         scale, zero = np.float32(rng.uniform(0.001, 0.1)), int(rng.integers(256))
         function = FloatQuantization(scale, zero, "uint8", half_to_even=True, zero_first=True)
-        average = FloatAverage(scale, zero, function, terms)
+        data = FloatAverage(scale, zero, function, terms)
         layer = replace(layer, clip=(0, 255), pad_value=0)
-    zero_points = (int(rng.integers(256)), int(rng.integers(256))) if op is Op.MATRICES else None
-    return Case(
-        layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points, average=average), inputs
-    )
+    if op is Op.MATRICES:
+        data = ZeroPoints(int(rng.integers(256)), int(rng.integers(256)))
+    return Case(layer, LayerConstants(data, requant), inputs)
 
 
 _MADE = (
@@ -312,7 +332,7 @@ _REAL = Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
 _SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
 _MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE)
 
-_BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
+_BROADCASTS: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
 
 
 def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
@@ -320,7 +340,22 @@ def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
     whole = layer.oy, layer.ox, layer.k
     pixel, channel = (1, 1, layer.k), (layer.oy, layer.ox, 1)
     met = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}
-    return [*met[layer.broadcast]]
+    return [*met[layer.get(Broadcast).kind]]
+
+
+def _attributes(op: Op, first: int, both: int, broadcast: BroadcastKind, rng: np.random.Generator) -> Attributes:
+    """What an operator of `_unweighted` has beside geometry and types."""
+    match op:
+        case Op.CONCATENATE:
+            return Concatenation(first)
+        case Op.SLICE:
+            return Slice(first, both)
+        case Op.RESIZE:
+            return Interpolation(int(rng.integers(256)))
+        case Op.TRANSPOSE:
+            return Transposition(int(rng.integers(1, 7)))
+        case _:
+            return Broadcast(broadcast)
 
 
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
@@ -332,7 +367,6 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     rng = np.random.default_rng(seed)
     both = channels_in + channels_out
     first = channels_in if op is Op.CONCATENATE else int(rng.integers(0, channels_out + 1))
-    moved = op in (Op.CONCATENATE, Op.SLICE)
     broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op in _MET else ""
     layer = Layer(
         name=name,
@@ -343,68 +377,71 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         ox=int(rng.integers(1, 2 * width + 1)) if op in (Op.RESIZE, Op.GATHER) else width,
         iy=1 if broadcast == "outer" else height,
         ix=1 if broadcast == "outer" else width,
-        pad_value=int(rng.integers(256)) if op in (Op.RESIZE, Op.GATHER) else 0,
         input_dtype={Op.QUANTIZE: "float32", Op.DEQUANTIZE_SUMS: "int32", **_HALVES}.get(op, "uint8"),
         weight_dtype="",
         output_dtype={**dict.fromkeys(_REAL, "float32"), **_HALVES}.get(op, "uint8"),
         clip=(-(1 << 15), (1 << 15) - 1) if op in INT16 else (3, 250) if op in _MET else (0, 255),
-        first_channels=first if moved else 0,
-        source_channels=both if op is Op.SLICE else 0,
-        broadcast=broadcast,
-        unit=int(rng.integers(1, 7)) if op is Op.TRANSPOSE else 1,
+        attributes=_attributes(op, first, both, broadcast, rng),
     )
-    chosen = None
+    requantization: Requantization | None = None
+    data: Data | None = None
     if op is Op.GATHER:
+        layer = replace(layer, pad_value=int(rng.integers(256)))
         chosen = random_columns(rng, width, layer.ox)
-        layer = replace(layer, runs=1 + int(np.count_nonzero(np.diff(chosen) != (chosen[:-1] >= 0))))
+        runs = 1 + int(np.count_nonzero(np.diff(chosen) != (chosen[:-1] >= 0)))
+        layer, data = replace(layer, attributes=Gathering(runs)), GatheredColumns(chosen)
     shapes = [(height, width, layer.input_channels)]
+    unit = layer.get(Transposition).element_bytes
     if op is Op.TRANSPOSE:
-        shapes = [(height, layer.k, width * layer.unit)]
+        shapes = [(height, layer.k, width * unit)]
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
     if op in _MET:
         shapes = _operand_shapes(layer)
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
-    if layer.unit > 1:
-        inputs = (inputs[0].view(f"V{layer.unit}"),)
-    quantization = table = requantization = zero_points = positions = lines = None
+    if unit > 1:
+        inputs = (inputs[0].view(f"V{unit}"),)
     if op is Op.QUANTIZE:
         inputs = (rng.normal(0, 40, shapes[0]).astype(np.float32),)
         scale, zero = np.float32(rng.uniform(0.1, 1)), int(rng.integers(256))
-        quantization = FloatQuantization(scale, zero, "uint8", half_to_even=bool(rng.integers(2)))
-    if moved:
-        table = rng.permuted(np.tile(np.arange(256, dtype=np.uint8), (2, 1)), axis=1)
-        table = table if op is Op.CONCATENATE else table[0]
+        data = FloatQuantization(scale, zero, "uint8", half_to_even=bool(rng.integers(2)))
+    if op in (Op.CONCATENATE, Op.SLICE):
+        tables = rng.permuted(np.tile(np.arange(256, dtype=np.uint8), (2, 1)), axis=1)
+        data = InputTables(tables) if op is Op.CONCATENATE else Table(tables[0])
     if op is Op.SOFTMAX:
         falling = np.exp(-rng.uniform(0.01, 0.1) * np.arange(256)) * 2**31
-        table = np.concatenate([[1 << 30, 22, 0], np.minimum(falling, 2**31 - 1)]).astype(np.int32)
+        words = np.concatenate([[1 << 30, 22, 0], np.minimum(falling, 2**31 - 1)]).astype(np.int32)
+        data = Structure(words, "match_softmax_t")
     if op is Op.LOG_SOFTMAX:
         falling = np.exp(-0.05 * np.arange(256)) * 2**31
         distances = np.rint(-0.05 * np.arange(256) * 2**24)
-        table = np.concatenate([[24], np.minimum(falling, 2**31 - 1), distances]).astype(np.int32)
+        words = np.concatenate([[24], np.minimum(falling, 2**31 - 1), distances]).astype(np.int32)
+        data = Structure(words, "match_log_softmax_t")
     if op is Op.RESIZE:
         rows, columns = random_positions(rng, height, layer.oy), random_positions(rng, width, layer.ox)
-        positions = rows.astype(np.int32), columns.astype(np.int32)
+        data = Positions(rows.astype(np.int32), columns.astype(np.int32))
     if op is Op.DEQUANTIZE_SUMS:
         inputs = (rng.integers(-(2**30), 2**30, shapes[0]).astype(np.int32),)
         numbers = (rng.uniform(low, 1, layer.k).astype(np.float32).view(np.int32) for low in (0, -1))
         lines = np.stack([rng.integers(-999, 999, layer.k).astype(np.int32), *numbers], axis=1)
+        data = ChannelLines(lines)
     if op in INT16:
         inputs = (rng.integers(-(2**15), 2**15, shapes[0]).astype(np.int16),)
         logistic = np.rint(65535 / (1 + np.exp(-np.arange(256) / 24))).astype("<u2").view("<i4")
         scaled = [5 << 28, 1, 2, 2]
-        words = {Op.REQUANTIZE: scaled, Op.LEAKY_RELU: [1 << 30, 2, 0, 0, *scaled]}.get(op, [3, 0, *logistic])
-        table = np.array(words, np.int32)
+        numbers = {Op.REQUANTIZE: scaled, Op.LEAKY_RELU: [1 << 30, 2, 0, 0, *scaled]}.get(op, [3, 0, *logistic])
+        data = Structure(np.array(numbers, np.int32), "")
     if op is Op.DEQUANTIZE:
-        table = rng.normal(0, 1, 256).astype(np.float32)
+        data = Table(rng.normal(0, 1, 256).astype(np.float32))
     if op is Op.MULTIPLY:
-        zero_points = int(rng.integers(256)), int(rng.integers(256))
+        data = ZeroPoints(int(rng.integers(256)), int(rng.integers(256)))
     if op is Op.SQUARED_DIFFERENCE:
-        table = rng.integers(-200, 200, (2, 256)).astype(np.int16)
+        data = Steps(rng.integers(-200, 200, (2, 256)).astype(np.int16))
     if op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
-        table = rng.integers(-(2**27), 2**28, (2, 256)).astype(np.int32)
+        data = Summands(rng.integers(-(2**27), 2**28, (2, 256)).astype(np.int32))
     if op is Op.LOOKUP_LINE:
-        table = np.stack([rng.integers(-(2**16), 2**16, 256), rng.integers(0, 2**23, 256)]).astype(np.int32)
+        lines = np.stack([rng.integers(-(2**16), 2**16, 256), rng.integers(0, 2**23, 256)])
+        data = Lines(lines.astype(np.int32))
     if op in _SCALED:
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, 1),
@@ -412,29 +449,16 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
             shift=np.full(1, 20, np.int64),
             clip=layer.clip,
         )
-    normalization = None
     if op is Op.NORMALIZE:
         gains = rng.integers(-8192, 8193, layer.k).astype(np.int16)
         centre = int(rng.integers(0, 256)) if rng.random() < 0.5 else None
-        normalization = Normalization(int(rng.integers(1, 2**20)), gains, centre)
+        data = Normalization(int(rng.integers(1, 2**20)), gains, centre)
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, layer.k),
             bias=rng.integers(2**36, 2**37, layer.k),
             shift=np.full(layer.k, 30, np.int64),
             clip=layer.clip,
         )
-    tables = rng.integers(0, 256, (layer.k, 256), np.uint8) if op is Op.CHANNEL_LOOKUP else None
-    constants = LayerConstants(
-        None,
-        requantization,
-        None,
-        table,
-        quantization,
-        zero_points,
-        positions,
-        normalization,
-        tables,
-        columns=chosen,
-        lines=lines,
-    )
-    return Case(layer, constants, inputs)
+    if op is Op.CHANNEL_LOOKUP:
+        data = ChannelTables(rng.integers(0, 256, (layer.k, 256), np.uint8))
+    return Case(layer, LayerConstants(data, requantization), inputs)

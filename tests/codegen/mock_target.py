@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, Filters, LayerConstants, Table, ZeroPoints
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
@@ -91,19 +91,18 @@ class MockModule(HwModule):
     ) -> tuple[bytes, ...]:
         spans = output_spans(layer, spans)
         start, extent = spans[Dim.K]
-        channels = range(start, start + extent) if constants.zero_points is None else range(1)
+        channels = range(start, start + extent) if constants.get(ZeroPoints) is None else range(1)
         parts: list[bytes] = []
-        if constants.weights is not None:
+        if filters := constants.get(Filters):
             first, count = spans[Dim.C]
-            parts.append(constants.weights[start : start + extent, ..., first : first + count].tobytes())
-        if constants.table is not None:
-            parts.append(constants.table.tobytes())
+            parts.append(filters.values[start : start + extent, ..., first : first + count].tobytes())
+        if table := constants.get(Table):
+            parts.append(table.entries.tobytes())
         requant = constants.requantization
         if requant is None or requantizer is None:
             return tuple(parts)
-        if constants.addend_multipliers is not None:
-            a, b = constants.addend_multipliers
-            entry = (int(requant.bias[0]), a, b, int(requant.shift[0]), 0)
+        if addends := constants.get(Addends):
+            entry = (int(requant.bias[0]), *addends, int(requant.shift[0]), 0)
             return (np.array([entry], "<i8,<i4,<i4,<i4,<i4").tobytes(),)
         below = requant.negative_below
         rows = [
@@ -120,8 +119,8 @@ class MockModule(HwModule):
         parts.append(
             signed.tobytes() if requantizer.negative_step else np.array([r[:3] for r in rows], "<i8,<i4,<i4").tobytes()
         )
-        if constants.zero_points is not None:
-            parts.append(np.array(constants.zero_points, "<i4").tobytes())
+        if zeros := constants.get(ZeroPoints):
+            parts.append(np.array(zeros, "<i4").tobytes())
         return tuple(parts)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:

@@ -84,7 +84,7 @@ def test_each_operator_consumes_as_its_module_does() -> None:
         energies = [own.energy for own in model.models]
         (shared, *_), made = energies, [energy for energy in energies if energy is not None]
         assert shared
-        expected = sum(energy.mac * stage.macs for energy, stage in zip(made, plan.layer.stages, strict=True))
+        expected = sum(energy.mac * stage.macs for energy, stage in zip(made, plan.layer.operators, strict=True))
         for event, call in zip(kernels, calls(plan.layer), strict=True):
             expected += made[call.operator].kernel * (event.end - event.begin)
         expected += shared.control * timeline.overhead + shared.cycle * timeline.cycles

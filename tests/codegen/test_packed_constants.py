@@ -12,11 +12,13 @@ import pytest
 from match.codegen.packed_text import packed_text
 from match.dispatch.packed_constants import pack_constants, pieces
 from match.errors import ScheduleError, TargetError
+from match.ir.constants import Filters
 from match.ir.layer import Dim, Op
 from match.mapping.schedule import Loop, Placement, Schedule
 from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, MockModule
+from tests.layer_data import data_of
 
 pytestmark = pytest.mark.cc
 
@@ -34,8 +36,7 @@ def packed(loops: list[Loop], depth: int, module: MockModule | None = None, case
 
 
 def filters(start: int, stop: int) -> bytes:
-    assert CASE.constants.weights is not None
-    return CASE.constants.weights[start:stop].tobytes()
+    return data_of(CASE.constants, Filters).values[start:stop].tobytes()
 
 
 def test_each_block_once_however_often_it_is_fetched() -> None:
@@ -74,8 +75,7 @@ def test_components_are_packed_tile_by_tile() -> None:
 def test_input_channels_have_blocks_with_parameters_of_their_own() -> None:
     """In the order of first fetch; filters of a tile's channels lie together, also where the last tile has fewer."""
     case = make(Op.CONV2D, 5, 10, 4, 4)
-    assert case.constants.weights is not None
-    weights = case.constants.weights.reshape(10, 5)
+    weights = data_of(case.constants, Filters).values.reshape(10, 5)
     block = 4 * 2 + 4 * PARAMETERS
     k, c = Loop(Dim.K, 4, 10), Loop(Dim.C, 2, 5)
     ranges = {k: [(0, 4), (4, 8), (8, 10)], c: [(0, 2), (2, 4), (4, 5)]}
@@ -92,8 +92,7 @@ def test_input_channels_have_blocks_with_parameters_of_their_own() -> None:
 
 def test_output_channels_inside_a_block_are_a_tile_apart() -> None:
     case = make(Op.CONV2D, 5, 10, 4, 4)
-    assert case.constants.weights is not None
-    weights = case.constants.weights.reshape(10, 5)
+    weights = data_of(case.constants, Filters).values.reshape(10, 5)
     data = packed([Loop(Dim.C, 3, 5), Loop(Dim.K, 4, 10)], depth=1, case=case)
     block = 32 + 10 * PARAMETERS
     for number, (c0, c1) in enumerate(((0, 3), (3, 5))):

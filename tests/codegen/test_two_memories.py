@@ -14,6 +14,7 @@ from match.analysis.trace import LayerTrace
 from match.codegen.layer import generate
 from match.dispatch.plan import LayerPlan
 from match.errors import NoMappingError, ScheduleError
+from match.ir.constants import Filters
 from match.ir.layer import Dim, Op, Operand, Padding
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
@@ -22,6 +23,7 @@ from tests.analysis.simulate.layers import random_case, random_mapping, random_o
 from tests.codegen.harness import scheduled, traced_run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import OPS, PLAIN, SCRATCHPAD, SIGNED, MockModule
+from tests.layer_data import data_of
 from tests.mapping.random_schedules import SteppedCost, random_cost
 from tests.search.problems import searched
 
@@ -262,8 +264,7 @@ def test_what_is_refused() -> None:
 def test_blocks_of_constants_lie_together(order: tuple[Dim, Dim]) -> None:
     """Those of a part of the output channels one after the other, and in them those of L1 in the order of fetch."""
     case = make(Op.CONV2D, 5, 11, 4, 4)
-    assert case.constants.weights is not None
-    weights = case.constants.weights.reshape(11, 5)
+    weights = data_of(case.constants, Filters).values.reshape(11, 5)
     inner = {Dim.K: Loop(Dim.K, 3, 8, 1), Dim.C: Loop(Dim.C, 2, 5, 1)}
     loops = [Loop(Dim.OY, 1, 4), Loop(Dim.K, 8, 11), Loop(Dim.OX, 2, 4, 1), *(inner[dim] for dim in order)]
     item = planned(case, mapped(case, loops, {"weights": (2, 1)}, {"weights": (5, 1)}))

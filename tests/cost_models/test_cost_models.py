@@ -20,7 +20,8 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.ir.layer import Broadcast, Dim, Layer, Op, Operand, Padding
+from match.ir.attributes import Broadcast, BroadcastKind, Concatenation, LookupTable
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.memory import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile, at_each, choose_for
@@ -59,10 +60,13 @@ def tau(first: Sequence[float], second: Sequence[float]) -> float:
     return (sum(sign > 0 for sign in signs) - sum(sign < 0 for sign in signs)) / len(signs)
 
 
-def shared(op: Op, k: int, size: int, broadcast: Broadcast) -> Layer:
+SIGNS = LookupTable(turns_signs=True)
+
+
+def shared(op: Op, k: int, size: int, kind: BroadcastKind) -> Layer:
     """An operator of two inputs, the second of which has one pixel or one channel."""
-    name = f"{op} {broadcast}"
-    return Layer(name, op, k, 1, size, size, size, size, weight_dtype="", broadcast=broadcast)
+    layer = Layer(f"{op} {kind}", op, k, 1, size, size, size, size, weight_dtype="")
+    return replace(layer, attributes=Broadcast(kind))
 
 
 LAYERS = [
@@ -96,7 +100,7 @@ LAYERS = [
     shared(Op.MULTIPLY, 7, 10, "channel"),
     Layer("multiply", Op.MULTIPLY, 20, 1, 11, 13, 11, 13, weight_dtype=""),
     Layer("lookup", Op.LOOKUP, 3, 1, 11, 13, 11, 13, weight_dtype=""),
-    replace(Layer("concatenate", Op.CONCATENATE, 21, 1, 9, 9, 9, 9, weight_dtype=""), first_channels=6),
+    replace(Layer("concatenate", Op.CONCATENATE, 21, 1, 9, 9, 9, 9, weight_dtype=""), attributes=Concatenation(6)),
     Layer("lookup", Op.LOOKUP, 640, 1, 1, 3, 1, 3, weight_dtype=""),
     Layer("pool", Op.AVG_POOL2D, 20, 1, 1, 1, 7, 7, 7, 7, weight_dtype=""),
     Layer("pool", Op.MAX_POOL2D, 20, 1, 5, 6, 10, 12, 2, 2, (2, 2), weight_dtype=""),
@@ -303,8 +307,8 @@ MEASURED: list[tuple[Layer, Form, int]] = [
     (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int32", 2_269),
     (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 15_222),
     (Layer("lookup", Op.LOOKUP, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 1_086),
-    (Layer("signs", Op.LOOKUP, 64, 1, 6, 8, 6, 8, weight_dtype="", turns_signs=True), "int64", 2_820),
-    (Layer("signs", Op.LOOKUP, 12, 1, 2, 3, 2, 3, weight_dtype="", turns_signs=True), "int64", 383),
+    (Layer("signs", Op.LOOKUP, 64, 1, 6, 8, 6, 8, weight_dtype="", attributes=SIGNS), "int64", 2_820),
+    (Layer("signs", Op.LOOKUP, 12, 1, 2, 3, 2, 3, weight_dtype="", attributes=SIGNS), "int64", 383),
     (Layer("transpose", Op.TRANSPOSE, 3, 1, 1, 1024, 1, 1024, weight_dtype=""), "int64", 3_584),
     (Layer("transpose", Op.TRANSPOSE, 3, 1, 5, 30, 5, 30, weight_dtype=""), "int64", 1_221),
     (Layer("transpose", Op.TRANSPOSE, 2, 1, 16, 58, 16, 58, weight_dtype=""), "int64", 3_405),
@@ -441,7 +445,7 @@ def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Lay
 @pytest.mark.parametrize(("first", "channels", "size", "cycles"), CONCATENATIONS)
 def test_concatenations_take_what_was_measured_on_rtl(first: int, channels: int, size: int, cycles: int) -> None:
     layer = Layer("concatenate", Op.CONCATENATE, channels, 1, size, size, size, size, weight_dtype="")
-    layer = replace(layer, first_channels=first)
+    layer = replace(layer, attributes=Concatenation(first))
     assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.02)
 
 
@@ -449,8 +453,9 @@ def test_concatenations_take_what_was_measured_on_rtl(first: int, channels: int,
 def test_inputs_that_are_copied_take_what_was_measured_on_rtl(
     first: int, channels: int, size: tuple[int, int], unchanged: tuple[bool, bool], cycles: int
 ) -> None:
-    layer = Layer("concatenate", Op.CONCATENATE, channels, 1, *size, *size, weight_dtype="", first_channels=first)
-    assert compute(PulpClusterCost(cores=1), replace(layer, unchanged=unchanged)) == pytest.approx(cycles, rel=0.03)
+    layer = Layer("concatenate", Op.CONCATENATE, channels, 1, *size, *size, weight_dtype="")
+    layer = replace(layer, attributes=Concatenation(first, unchanged))
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
 
 
 def test_a_slice_is_copied() -> None:
@@ -478,7 +483,7 @@ def test_signed_strips_take_what_was_measured_on_rtl(layer: Layer, cycles: int) 
 
 @pytest.mark.parametrize(("form", "cycles"), PRODUCTS)
 def test_products_of_two_maps_take_what_was_measured_on_rtl(form: Form, cycles: int) -> None:
-    layer = replace(shared(Op.MULTIPLY, 16, 16, "pixel"), broadcast="")
+    layer = replace(shared(Op.MULTIPLY, 16, 16, "pixel"), attributes=Broadcast())
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.02)
 
 
@@ -639,7 +644,7 @@ def test_cores_wait_for_each_other_at_a_table() -> None:
     for cores, longer in ((1, 1), (8, 2.5 / 1.5)):
         usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing.measured(), slower))
         assert waiting / usual == pytest.approx(longer, rel=0.05)
-    signs = replace(layer, turns_signs=True)
+    signs = replace(layer, attributes=SIGNS)
     assert compute(PulpClusterCost(sharing=slower), signs) == compute(PulpClusterCost(), signs)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from match.cost_models.ne16 import Ne16Cost
+from match.ir.attributes import ChannelGroups
 from match.ir.layer import Layer, Op, Padding
 from match.prediction.blocks import tile_of
 from match.targets.gap9.target import NE16_SOURCES
@@ -43,7 +44,7 @@ def layers(rng: random.Random, count: int) -> list[Layer]:
         if min(oy, ox) > 0 and bottom_is_seen(padding, oy, ox, iy, ix, filter_size, stride):
             size = filter_size
             layer = Layer("l", op, k, c, oy, ox, iy, ix, size, size, (stride, stride), padding=padding)
-            found.append(replace(layer, group_outputs=outputs))
+            found.append(replace(layer, attributes=ChannelGroups(outputs)))
     return found
 
 
@@ -63,7 +64,7 @@ def predicted(layer: Layer) -> float:
 def fields(layer: Layer) -> tuple[int, ...]:
     """What the program reads behind the mode."""
     padding = layer.padding
-    channels = (layer.k, layer.group_outputs) if layer.op is Op.GROUPED_CONV2D else (0, layer.k)
+    channels = (layer.k, layer.get(ChannelGroups).outputs) if layer.op is Op.GROUPED_CONV2D else (0, layer.k)
     return *channels, layer.oy, layer.ox, layer.stride[0], padding.top, padding.left, layer.iy, layer.ix
 
 

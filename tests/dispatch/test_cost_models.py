@@ -29,7 +29,7 @@ def unit(name: str = "unit", mac: float = 1.0, energy: Energy | None = None) -> 
 
 
 def decide(target: FakeTarget, objective: str = "latency") -> LayerDecision:
-    work = Workload(POOL, LayerConstants(None, None), None, "f")
+    work = Workload(POOL, LayerConstants(), None, "f")
     options = Options.parse(objective=objective, jobs=1, cache=False)
     (decision,) = dispatch([work], target, options)
     return decision
@@ -133,7 +133,7 @@ def test_decisions_do_not_depend_on_the_number_of_jobs(monkeypatch: pytest.Monke
     layers = [
         Layer(f"pool_{n}", Op.MAX_POOL2D, 8 + n, 1, 6, 6, 12, 12, 2, 2, (2, 2), weight_dtype="") for n in range(5)
     ]
-    works = [Workload(layer, LayerConstants(None, None), None, layer.name) for layer in layers]
+    works = [Workload(layer, LayerConstants(), None, layer.name) for layer in layers]
     decisions = [
         dispatch(
             works,

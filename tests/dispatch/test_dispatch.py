@@ -12,7 +12,7 @@ import pytest
 from match.compilation.options import Numerics, Options
 from match.dispatch.plan import LayerDecision, Offer
 from match.dispatch.request import Workload
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, Filters, LayerConstants
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from match.requantize.form import Form, choose_form
@@ -36,7 +36,7 @@ def requantization(*, signed: bool = False, multiplier: int = (1 << 30) + 12345)
 
 def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> Workload:
     weights = np.ones((layer.k, layer.fy, layer.fx, layer.c), np.int8)
-    constants = LayerConstants(weights, parameters or requantization())
+    constants = LayerConstants(Filters(weights), parameters or requantization())
     return Workload(layer, constants, (-REACH, REACH), "net_00_conv2d")
 
 
@@ -116,7 +116,9 @@ def test_exact_form_is_taken_where_the_modules_own_is_not() -> None:
 def test_narrow_form_that_is_exact_is_taken_even_so() -> None:
     """M = 2**22 is exact in any form, and then the narrowest that holds the same integers does."""
     simple = replace(requantization(multiplier=1 << 20), bias=np.full(8, 1 << 29), shift=np.full(8, 30))
-    work = Workload(LAYER, LayerConstants(np.ones((8, 3, 3, 4), np.int8), simple), (-REACH // 100, REACH // 100), "f")
+    work = Workload(
+        LAYER, LayerConstants(Filters(np.ones((8, 3, 3, 4), np.int8)), simple), (-REACH // 100, REACH // 100), "f"
+    )
     plan = decide(FakeModule("short", forms=(SHORTER, SHORT, WIDE)), work=work, numerics="exact").plan
     assert plan is not None
     assert plan.requantizer in (SHORT, SHORTER)
@@ -179,7 +181,7 @@ def addition(multipliers: tuple[int, int], bias: int = 1 << 13, shift: int = 14)
     layer = replace(LAYER, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="", clip=(-128, 127))
     one, low = np.array([1]), np.array([-128 * sum(multipliers)])
     line = Requantization(one, np.array([bias]), np.array([shift]), (-128, 127))
-    return Workload(layer, LayerConstants(None, line, multipliers), (low, low // -128 * 127), "net_00_add")
+    return Workload(layer, LayerConstants(Addends(*multipliers), line), (low, low // -128 * 127), "net_00_add")
 
 
 def test_plain_additions() -> None:
@@ -191,7 +193,7 @@ def test_plain_additions() -> None:
 
     exact = chosen(addition((1 << 14, 1 << 14)), Numerics.EXACT)
     assert isinstance(exact, Form)
-    assert exact.constants.addend_multipliers == (1, 1)
+    assert exact.constants.data == Addends(1, 1)
     assert exact.constants.requantization is not None
     assert exact.constants.requantization.shift == [0]
     halving = chosen(addition((1 << 13, 1 << 13)), Numerics.HARDWARE)
@@ -208,7 +210,7 @@ def test_layer_of_the_plan_clips_as_its_module_does() -> None:
     parameters = replace(requantization(), bias=np.full(8, 1 << 36), clip=(0, 250))
     work = Workload(
         replace(LAYER, clip=(0, 250)),
-        LayerConstants(np.ones((8, 3, 3, 4), np.int8), parameters),
+        LayerConstants(Filters(np.ones((8, 3, 3, 4), np.int8)), parameters),
         (np.zeros(8, np.int64), np.full(8, 9000)),
         "f",
     )
@@ -237,7 +239,7 @@ def test_layers_of_one_geometry_are_searched_once() -> None:
 
 def test_layers_without_requantization_need_no_form() -> None:
     pool = replace(LAYER, op=Op.MAX_POOL2D, c=1, weight_dtype="")
-    work = Workload(pool, LayerConstants(None, None), None, "f")
+    work = Workload(pool, LayerConstants(), None, "f")
     decision = decide(FakeModule("pool", mac=1, ops=(Op.MAX_POOL2D,)), work=work)
     assert decision.plan is not None
     assert (decision.plan.requantizer, decision.plan.constants) == (None, b"")

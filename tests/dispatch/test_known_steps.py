@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from match.dispatch.known_steps import known_steps
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, Data, Filters, LayerConstants, Table, ZeroPoints
 from match.ir.group import Links, grouped
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Requantization, RequantizationFit
@@ -36,9 +34,8 @@ def bound(layers: list[Layer], links: Links, forms: list[Form]) -> int:
     return known_steps(grouped(layers, links) if len(layers) > 1 else layers[0], forms)
 
 
-def form(fit: RequantizationFit | None, requantization: Requantization | None = None, **constants: Any) -> Form:
-    weights = constants.pop("weights", None)
-    return Form(None, LayerConstants(weights, requantization, **constants), fit)
+def form(fit: RequantizationFit | None, requantization: Requantization | None = None, data: Data | None = None) -> Form:
+    return Form(None, LayerConstants(data, requantization), fit)
 
 
 def test_one_operator() -> None:
@@ -55,7 +52,7 @@ def test_products_of_what_is_off(seed: int) -> None:
     layers = [layer(Op.CONV2D), layer(Op.MAX_POOL2D), layer(Op.CONV2D)]
     links = ((~0,), (0,), (1,))
     for last in (EXACT, OFF):
-        most = bound(layers, links, [form(OFF), form(None), form(last, own, weights=weights)])
+        most = bound(layers, links, [form(OFF), form(None), form(last, own, Filters(weights))])
         x = rng.integers(0, 255, (500, CHANNELS))
         kernel = weights.reshape(CHANNELS, CHANNELS).astype(np.int64)
         worst = np.sign(kernel[rng.integers(CHANNELS, size=500)])  # what moves some channel's sum most
@@ -70,11 +67,11 @@ def test_sums_and_products_of_two(seed: int) -> None:
     factors, own = (int(rng.integers(1, 900)), -int(rng.integers(1, 900))), line(rng, 1, 20)
     layers = [layer(Op.CONV2D), layer(Op.CONV2D), layer(Op.ADD)]
     links = ((~0,), (~0,), (0, 1))
-    most = bound(layers, links, [form(OFF), form(OFF), form(EXACT, own, addend_multipliers=factors)])
+    most = bound(layers, links, [form(OFF), form(OFF), form(EXACT, own, Addends(*factors))])
     sums = [(x * factors[0] + y * factors[1])[:, None] for x, y in ((a, b), (a + 1, b - 1))]
     assert np.abs(own(sums[0]) - own(sums[1])).max() <= most
     layers[2] = layer(Op.MULTIPLY)
-    most = bound(layers, links, [form(OFF), form(OFF), form(EXACT, own, zero_points=(3, 100))])
+    most = bound(layers, links, [form(OFF), form(OFF), form(EXACT, own, ZeroPoints(3, 100))])
     products = [((x - 3) * (y - 100))[:, None] for x, y in ((a, b), (a + 1, b - 1))]
     assert np.abs(own(products[0]) - own(products[1])).max() <= most
 
@@ -91,7 +88,7 @@ def test_tables(types: tuple[str, str]) -> None:
         "t", Op.LOOKUP, CHANNELS, 1, 4, 4, 4, 4, input_dtype=types[0], output_dtype=types[1], clip=(least, least + 255)
     )
     before = layer(Op.CONV2D, types[0])
-    assert bound([before, looked], ((~0,), (0,)), [form(OFF), form(None, table=table)]) == 9
+    assert bound([before, looked], ((~0,), (0,)), [form(OFF), form(None, data=Table(table))]) == 9
 
 
 def test_other_operators_may_be_anywhere() -> None:
@@ -104,6 +101,6 @@ def test_real_numbers() -> None:
     """Which are off by as much as a step of their input stands for."""
     table = (np.roll(np.arange(256), 128) * np.float32(0.7)).astype(np.float32)
     real = Layer("d", Op.DEQUANTIZE, CHANNELS, 1, 4, 4, 4, 4, input_dtype="int8", output_dtype="float32", clip=(0, 0))
-    forms = [form(RequantizationFit(False, 0.1, 3)), form(None, table=table)]
+    forms = [form(RequantizationFit(False, 0.1, 3)), form(None, data=Table(table))]
     assert bound([layer(Op.CONV2D, "int8"), real], ((~0,), (0,)), forms) == 3
     assert bound([layer(Op.CONV2D, "int8"), real], ((~0,), (0,)), [form(EXACT), forms[1]]) == 0

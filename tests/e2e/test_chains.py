@@ -9,8 +9,9 @@ import pytest
 
 import match
 from match.dispatch.plan import LayerDecision
-from match.ir.layer import GROUP, Padding, Role
-from match.relay import integer_form, relay, tvm
+from match.ir.layer import GROUP, Group, Padding, Role
+from match.relay import relay, tvm
+from tests import layers_in_relay
 from tests.devtools.zoo.reference import noise, small
 from tests.passes.networks import requantization, weights
 from tests.passes.running import executable
@@ -33,7 +34,7 @@ def compiled(name: str, target: str, l1: int, objective: str, fuse: bool) -> mat
 
 
 def chains(model: match.CompiledModel) -> list[LayerDecision]:
-    return [layer for layer in model.layers if layer.plan and layer.plan.layer.stages]
+    return [layer for layer in model.layers if layer.plan and layer.plan.layer.fused]
 
 
 def moved(model: match.CompiledModel) -> int:
@@ -71,7 +72,7 @@ def test_padding_belongs_to_one_operator_of_a_chain(fy: int, fx: int) -> None:
     """A depthwise filter of one column (or row) is padded along one axis, the convolution after it along both."""
     rng = np.random.default_rng(1)
     x = relay.var("x", shape=(1, 8, 6, 8), dtype="uint8")
-    hidden = integer_form.conv2d(
+    hidden = layers_in_relay.conv2d(
         x,
         weights(rng, fy, fx, 8, 1),
         requantization(rng, 2, 8, (0, 255)),
@@ -81,7 +82,7 @@ def test_padding_belongs_to_one_operator_of_a_chain(fy: int, fx: int) -> None:
         padding=Padding(0, 0, fy - 1, fx - 1),
         pad_value=7,
     )
-    last = integer_form.conv2d(
+    last = layers_in_relay.conv2d(
         hidden,
         weights(rng, 3, 3, 8, 4),
         requantization(rng, 72, 4, (0, 255)),
@@ -103,7 +104,7 @@ def test_what_lies_between_operators_is_in_no_main_memory() -> None:
         assert layer.plan
         roles = [operand.role for operand in layer.plan.schedule.operands]
         if layer.op == GROUP:
-            outside = {link for links in layer.plan.layer.links for link in links if link < 0}
+            outside = {link for links in layer.plan.layer.get(Group).links for link in links if link < 0}
             assert roles.count(Role.INPUT) == len(outside)
         else:
             assert roles.count(Role.INPUT) == 1 + ("add" in layer.op)

@@ -79,11 +79,11 @@ def test_weights_have_as_many_bits_as_they_need(tmp_path: Path) -> None:
 def test_weights_of_chains_have_their_own_bits(tmp_path: Path) -> None:
     path = quantize(network(), tmp_path, "QDQ", "QInt8", per_channel=True)
     result = compiled(narrowed(path, 3), fuse=True)
-    plans = [layer.plan for layer in result.layers if layer.plan and layer.plan.layer.stages]
+    plans = [layer.plan for layer in result.layers if layer.plan and layer.plan.layer.fused]
     bits = {
         (stage.op, stage.weight_bits)
         for plan in plans
-        for stage, own in zip(plan.layer.stages, plan.operators, strict=True)
+        for stage, own in zip(plan.layer.operators, plan.operators, strict=True)
         if (own.unit.name if own.unit else plan.module) == "ne16" and stage.weight_dtype
     }
     assert {("conv2d", 3), ("depthwise_conv2d", 8)} <= bits

@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
 from match.frontend.onnx_repeated_pairs import without_repeated_pairs
-from match.passes.pipeline import integer_relay
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.passes.running import Compiled
 from tests.passes.trained_models import TrainedModel
 

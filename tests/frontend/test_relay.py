@@ -10,10 +10,10 @@ import pytest
 from match.frontend import ModelTensor, Rounding
 from match.frontend.relay import from_relay
 from match.graph.sums import Dense
-from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.readers import read_layer
 from tests.frontend.refusals import refusal
+from tests.integer_relay import integer_relay
 from tests.passes.running import assert_same_outputs
 
 pytestmark = pytest.mark.tvm

@@ -15,11 +15,12 @@ from match.graph.rewrite import rewrite
 from match.graph.sums import Dense
 from match.graph.text import text
 from match.graph.value import Graph, Value, computed
-from match.relay import integer_form, relay, tvm
+from match.relay import relay, tvm
 from match.relay.graph_reader import GraphReading, read_graph
 from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.relay.rewrite import shape, source_name
+from tests import layers_in_relay
 from tests.graph.test_operators import drawn, typed
 from tests.passes.networks import mixed, requantization, weights
 from tests.passes.running import Compiled
@@ -45,7 +46,7 @@ def test_operators_on_other_inputs() -> None:
     padded = relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), relay.const(9, "uint8"))
     rng = np.random.default_rng(3)
     first, second = (
-        integer_form.conv2d(padded, weights(rng, 3, 3, 8, 4), requantization(rng, 72, 4, (0, 255)), "uint8")
+        layers_in_relay.conv2d(padded, weights(rng, 3, 3, 8, 4), requantization(rng, 72, 4, (0, 255)), "uint8")
         for _ in range(2)
     )
     parts = relay.topk(relay.cast(x, "float32"), 4, 3, dtype="float32")

@@ -100,7 +100,7 @@ def test_a_form_of_an_addition_whose_operands_change_places() -> None:
     tensors = [Tensor(shape, "uint8") for shape in shapes]
     described = addition.layer(addition.result(*tensors), [Known(tensor) for tensor in tensors])
     assert isinstance(described, Described)
-    assert (described.order, described.constants.addend_multipliers) == ((1, 0), (-300, 700))
+    assert (described.order, described.constants.data) == ((1, 0), (-300, 700))
     arrays = [random(np.random.default_rng(5), shape, "uint8") for shape in shapes]
     form = addition.in_form(described.constants, described.order)
     assert np.array_equal(form.compute(*arrays), addition.compute(*arrays))

@@ -20,7 +20,8 @@ from benchmarks.rtl.toolchain import firmware
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, Sharing
 from match.cost_models.pulp_loops import as_column, is_small_map, widened
-from match.ir.layer import Broadcast, Layer, Op, Padding
+from match.ir.attributes import BroadcastKind, Transposition
+from match.ir.layer import Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
 from tests.seeds import seeded
 
@@ -139,7 +140,7 @@ def concatenated(rng: random.Random) -> Layer:
 def transposed(rng: random.Random) -> Layer:
     """Bytes, in rows of some pixels or many, and larger elements."""
     k, size = rng.choice((2, 3, rng.randint(1, 40))), (rng.choice((1, rng.randint(1, 9))), rng.randint(1, 40))
-    return replace(transposition(k, size), unit=rng.choice((1, 1, 1, 2, 7)))
+    return replace(transposition(k, size), attributes=Transposition(rng.choice((1, 1, 1, 2, 7))))
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +291,7 @@ def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
     """Of one shape, or one of a pixel or channel: fours and fewer, in each form; shares that begin and end anywhere."""
     rng = random.Random(seed)
     forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
-    broadcasts: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
+    broadcasts: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
     for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
         size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
         case = Case(shapes.shared(op, k, size, broadcast) if broadcast else plain(op, k, size), form)
@@ -311,7 +312,7 @@ def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
 )
 @pytest.mark.parametrize("form", ["int32", "split"])
 def test_lines_are_shared_out(
-    core: Simulator, op: Op, k: int, size: tuple[int, int], broadcast: Broadcast, form: Form
+    core: Simulator, op: Op, k: int, size: tuple[int, int], broadcast: BroadcastKind, form: Form
 ) -> None:
     """The core of eight with most to do takes what the cost model says."""
     case = Case(shapes.shared(op, k, size, broadcast), form)

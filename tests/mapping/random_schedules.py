@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from match.ir.layer import BY_PIXEL, ELEMENTWISE, GATES, Broadcast, Dim, Layer, Op, Operand, Padding, Role
+from match.ir.attributes import Attributes, Broadcast, BroadcastKind, ChannelGroups, Gathering, Slice
+from match.ir.layer import BY_PIXEL, GATES, Dim, Layer, Op, Operand, Padding, Role
 from match.mapping.memory import Memory
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
@@ -15,10 +16,19 @@ from match.target.operands import standard_operands
 OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, *GATES, *BY_PIXEL))
 """Operators of random layers; channels of two others stay together, which no operand says but a module does."""
 
-BROADCASTS: tuple[Broadcast, ...] = ("", "", "pixel", "channel", "outer")
+BROADCASTS: tuple[BroadcastKind, ...] = ("", "", "pixel", "channel", "outer")
 
 ACCUMULATING = (Op.CONV2D, Op.DENSE)
 _WITHOUT_WINDOWS = (
+    Op.LOOKUP,
+    Op.CHANNEL_LOOKUP,
+    Op.QUANTIZE,
+    Op.DEQUANTIZE,
+    Op.DEQUANTIZE_SUMS,
+    Op.REQUANTIZE,
+    Op.LEAKY_RELU,
+    Op.LOGISTIC,
+    Op.TANH,
     Op.ADD,
     Op.MULTIPLY,
     Op.SQUARED_DIFFERENCE,
@@ -52,13 +62,16 @@ def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) 
         return Layer("resize", op, k, 1, oy, ox, iy, ix, weight_dtype="")
     if op is Op.GATHER:
         oy, ox, ix = (rng.randint(1, largest) for _ in range(3))
-        return Layer("gather", op, k, 1, oy, ox, oy, ix, weight_dtype="", runs=rng.randint(1, ox))
-    if op in ELEMENTWISE or op in _WITHOUT_WINDOWS:
+        runs = Gathering(rng.randint(1, ox))
+        return Layer("gather", op, k, 1, oy, ox, oy, ix, weight_dtype="", attributes=runs)
+    if op in _WITHOUT_WINDOWS:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
         types = _TYPES.get(op, ("uint8", "uint8"))
         first = rng.randint(0, 3) if op is Op.SLICE else 0
-        broadcast: Broadcast = rng.choice(BROADCASTS) if op is Op.MULTIPLY else ""
-        iy, ix = (1, 1) if broadcast == "outer" else (oy, ox)
+        attributes: Attributes = Broadcast(rng.choice(BROADCASTS)) if op is Op.MULTIPLY else Attributes()
+        if op is Op.SLICE:
+            attributes = Slice(first, first + k + rng.randint(0, 3))
+        iy, ix = (1, 1) if attributes == Broadcast("outer") else (oy, ox)
         return Layer(
             op.value,
             op,
@@ -71,9 +84,7 @@ def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) 
             input_dtype=types[0],
             weight_dtype="",
             output_dtype=types[1],
-            first_channels=first,
-            source_channels=first + k + rng.randint(0, 3) if op is Op.SLICE else 0,
-            broadcast=broadcast,
+            attributes=attributes,
         )
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])
@@ -88,7 +99,7 @@ def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) 
     outputs = rng.randint(1, 4) if op is Op.GROUPED_CONV2D else 1
     weights = "int8" if op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D) else ""
     layer = Layer(op.value, op, k, c, oy, ox, iy, ix, fy, fx, stride, dilation, padding, weight_dtype=weights)
-    return replace(layer, group_outputs=outputs)
+    return replace(layer, attributes=ChannelGroups(outputs))
 
 
 def operands_of(layer: Layer) -> tuple[Operand, ...]:

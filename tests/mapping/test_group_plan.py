@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from match.ir.group import MOST_INPUTS, calls, grouped
-from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role
+from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role
 from match.mapping.group_plan import MOST_TRANSFERS, GroupPlan, Room, Sizes, fault, group_plan, least_bytes
 from match.mapping.memory import Memory
 from tests.seeds import seeded
@@ -141,7 +141,7 @@ def test_nothing_lies_on_what_is_needed(seed: int) -> None:
         for fetch in plan.fetches:
             if fetch.operand == "weights" and fetch.awaited <= number <= fetch.last:
                 assert has(fetch.room, fetch)
-        for link in layer.links[call.operator]:
+        for link in layer.get(Group).links[call.operator]:
             if link >= 0:
                 assert has(plan.outputs[link], link)
             else:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from match.ir.attributes import Broadcast
 from match.ir.layer import Component, Dim, Layer, Op, Operand, Role
 from match.mapping.memory import Memory
 from match.mapping.schedule import Loop, Schedule
@@ -106,7 +107,7 @@ def iterations(loops: tuple[Loop, ...], spans: Spans) -> Iterator[Spans]:
 
 def reference_tile(layer: Layer, spans: Spans) -> Tile:
     def pixels(dim: Dim, axis: int, before: int, limit: int) -> int:
-        if layer.op is Op.RESIZE or layer.broadcast == "outer":  # may need any of them, or has one for all
+        if layer.op is Op.RESIZE or layer.get(Broadcast).kind == "outer":  # may need any of them, or has one for all
             return limit
         if layer.op is Op.GATHER and dim is Dim.OX:
             return limit

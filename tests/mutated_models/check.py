@@ -10,7 +10,7 @@ from pathlib import Path
 from match.errors import MatchError
 from match.frontend import load
 from match.frontend.failures import tvm_failures
-from match.passes.pipeline import integer_relay
+from tests.integer_relay import integer_relay
 from tests.mutated_models.mutations import TFLITE, mutated
 
 

@@ -105,7 +105,7 @@ def test_what_fits_is_one_group() -> None:
     on_core = [decision.op for decision in found.decisions if decision.module == CPU]
     assert on_core[-2:] == ["dense", "softmax"]
     others = [op for op in on_core if op not in WITHOUT_CODE]
-    assert len(one.plan.layer.stages) == len(layers) - len(others) > 120
+    assert len(one.plan.layer.operators) == len(layers) - len(others) > 120
     assert len(found.decisions) == 1 + len(on_core)
 
 
@@ -152,7 +152,7 @@ def test_more_l1_leaves_the_groups_that_less_l1_has(tmp_path: Path) -> None:
     costs = [chosen_for(module, size, "gap9").cost for size in (8192, 16384, 24576, None)]
     assert costs == sorted(costs, reverse=True)
     decided = [decision for decision in chosen_for(module, None, "gap9").decisions if decision.op == GROUP]
-    assert [len(decision.plan.layer.stages) for decision in decided if decision.plan] == [9]
+    assert [len(decision.plan.layer.operators) for decision in decided if decision.plan] == [9]
     assert {unit.name for decision in decided if decision.plan for unit in decision.plan.units} == {"cluster", "ne16"}
 
 

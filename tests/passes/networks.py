@@ -7,6 +7,7 @@ import numpy as np
 from match.ir.layer import Padding
 from match.ir.requantization import UNREACHED, Requantization
 from match.relay import integer_form, relay, tvm
+from tests import layers_in_relay
 
 
 def requantization(
@@ -33,7 +34,7 @@ def mixed(seed: int, dtype: str) -> tvm.IRModule:
     clip = (0, 255) if dtype == "uint8" else (-128, 127)
     pad_value = 7 if dtype == "uint8" else -9
     x = relay.var("x", shape=(1, 10, 9, 5), dtype=dtype)
-    first = integer_form.conv2d(
+    first = layers_in_relay.conv2d(
         x,
         weights(rng, 3, 3, 5, 8),
         requantization(rng, 45, 8, clip, correction=True),
@@ -42,7 +43,7 @@ def mixed(seed: int, dtype: str) -> tvm.IRModule:
         padding=Padding(1, 1, 1, 1),
         pad_value=pad_value,
     )
-    second = integer_form.conv2d(
+    second = layers_in_relay.conv2d(
         first,
         weights(rng, 3, 3, 8, 1),
         requantization(rng, 9, 8, clip),
@@ -56,9 +57,9 @@ def mixed(seed: int, dtype: str) -> tvm.IRModule:
     total = integer_form.add(first, second, ratio, 40 << 20, 20, (clip[0] + 3, clip[1]), dtype)
     pooled = integer_form.max_pool2d(total, window=(2, 2), strides=(2, 2), padding=Padding(0, 0, 1, 1))
     table = integer_form.lookup(pooled, rng.integers(clip[0], clip[1] + 1, 256), dtype, dtype)
-    mean = integer_form.avg_pool2d(table, requantization(rng, 4, 8, clip), dtype, window=(2, 2), strides=(1, 1))
+    mean = layers_in_relay.avg_pool2d(table, requantization(rng, 4, 8, clip), dtype, window=(2, 2), strides=(1, 1))
     flat = relay.reshape(mean, (1, -1))
-    scores = integer_form.dense(
+    scores = layers_in_relay.dense(
         flat, weights(rng, 6, 4 * 4 * 8), requantization(rng, 128, 6, clip, correction=True), dtype
     )
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([scores, mean]))))

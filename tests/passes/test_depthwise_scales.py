@@ -13,10 +13,11 @@ from match.frontend import load
 from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.graph.reals import RealClip, RealConvolution
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
+from tests.integer_relay import integer_relay
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
 

@@ -17,9 +17,10 @@ from match.frontend.relay import from_relay
 from match.graph.elements import Lookup
 from match.partitioning.pattern.rows import work_of
 from match.partitioning.pattern.types import Match
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.layers_of import find
 from tests.partitioning.listed import on_core
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize

@@ -10,9 +10,9 @@ import onnx
 import pytest
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
+from tests.integer_relay import integer_relay
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
 

@@ -10,12 +10,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.integer_form import unmarked
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call, shape
 from match.validation.exact_session import exact_session, with_own_weights
+from tests.integer_relay import integer_relay
 from tests.passes.running import executable
 from tests.passes.test_functions_of_sums import Step, hard_swish, leaky, silu, tanh
 from tests.passes.test_trained_quantized import ended

@@ -10,10 +10,10 @@ import pytest
 
 from match.frontend.relay import from_relay
 from match.graph.sums import Accumulation, Average, Convolution, Dense
-from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.readers import read_addition, read_layer, read_lookup, read_multiplication
 from match.relay.rewrite import is_call
+from tests.integer_relay import integer_relay
 from tests.passes.running import Compiled, assert_same_outputs, random_values
 
 pytestmark = pytest.mark.tvm

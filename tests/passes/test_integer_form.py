@@ -14,6 +14,7 @@ from match.ir.requantization import UNREACHED, Requantization
 from match.relay import integer_form, readers, relay, tvm
 from match.relay.lowering import lowered
 from match.relay.read import Read
+from tests import layers_in_relay
 from tests.passes.networks import requantization, weights
 from tests.passes.running import Compiled, random_values
 
@@ -52,7 +53,7 @@ def test_conv2d(dtype, pad_value):
     x = relay.var("x", shape=(1, 7, 6, 4), dtype=dtype)
     parameters = requantization(rng, 24, 5, (-100, 100), correction=True)
     kernel = weights(rng, 3, 2, 4, 5)
-    expr = integer_form.conv2d(
+    expr = layers_in_relay.conv2d(
         x, kernel, parameters, "int8", x_dtype=dtype, strides=(2, 1), padding=Padding(1, 0, 2, 1), pad_value=pad_value
     )
     value = random_values(rng, (1, 7, 6, 4), dtype)
@@ -79,7 +80,7 @@ def test_depthwise_conv2d():
     kernel, parameters = weights(rng, 3, 3, 4, 1), requantization(rng, 9, 4, (0, 255))
     found, typed = run(
         x,
-        integer_form.conv2d(x, kernel, parameters, "uint8", groups=4, kernel_layout="HWOI"),
+        layers_in_relay.conv2d(x, kernel, parameters, "uint8", groups=4, kernel_layout="HWOI"),
         value := random_values(rng, (1, 6, 6, 4), "uint8"),
     )
     total = np.zeros(found.shape, np.int64)
@@ -104,7 +105,7 @@ def test_dense_with_exceptions():
     exceptions[0, 0], exceptions[2] = total[1, 0], (total[0, 2], total[2, 2])
     shift = np.array([8, 9, 10, 11])
     parameters = Requantization(np.ones(4, np.int64), np.zeros(4, np.int64), shift, (-128, 127), exceptions=exceptions)
-    found, typed = run(x, integer_form.dense(x, kernel, parameters, "int8"), value)
+    found, typed = run(x, layers_in_relay.dense(x, kernel, parameters, "int8"), value)
     plain = np.clip(total >> shift, -128, 127)
     expected = plain.copy()
     expected[[1, 0, 2], [0, 2, 2]] -= 1
@@ -120,7 +121,7 @@ def test_avg_pool2d(whole_map):
     x = relay.var("x", shape=(1, 5, 4, 3), dtype="uint8")
     window = (5, 4) if whole_map else (2, 3)
     parameters = requantization(rng, 1, 3, (0, 255))
-    expr = integer_form.avg_pool2d(x, parameters, "uint8", window=window, strides=(1, 1), whole_map=whole_map)
+    expr = layers_in_relay.avg_pool2d(x, parameters, "uint8", window=window, strides=(1, 1), whole_map=whole_map)
     value = random_values(rng, (1, 5, 4, 3), "uint8")
     found, typed = run(x, expr, value)
     windows = np.lib.stride_tricks.sliding_window_view(value.astype(np.int64), window, axis=(1, 2))
@@ -165,7 +166,7 @@ def test_halves_to_even(marked):
     shift, ties = np.array([1, 3, 4, 2, 5]), np.array(marked)
     parameters = Requantization(np.ones(5, np.int64), 1 << shift - 1, shift, (-90, 80), ties_to_even=ties)
     value = random_values(rng, (400, 4), "uint8")
-    found, typed = run(x, integer_form.dense(x, kernel, parameters, "int8"), value)
+    found, typed = run(x, layers_in_relay.dense(x, kernel, parameters, "int8"), value)
     real = value.astype(np.int64) @ kernel.T.astype(np.int64) / 2.0**shift
     expected = np.where(ties, np.rint(real), np.floor(real + 0.5))
     assert np.any(np.rint(real) != np.floor(real + 0.5))

@@ -19,13 +19,14 @@ from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.reals import RealClip
 from match.partitioning.pattern import Match
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.plain import qnn_operators
 from match.relay.rewrite import is_call
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.layers_of import find
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import compared, ended

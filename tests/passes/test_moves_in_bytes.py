@@ -14,7 +14,6 @@ from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.frontend import load
 from match.graph.opaque import Opaque
 from match.passes.integerize import QuantizedReader
-from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.graph_reader import read_graph
 from match.relay.objects import expressions, main_function
@@ -22,6 +21,7 @@ from match.relay.real_readers import read_reals
 from match.relay.rewrite import dtype, is_call
 from match.rewrites.quantized_groups import with_quantized_groups
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
 from tests.passes.trained_models import TrainedModel

@@ -8,9 +8,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.passes.onnx_models import OnnxModel, executed_operators, expose_integers, quantize
 from tests.passes.running import executable, written
 

@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.frontend import load
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.graph_writer import write_graph
 from match.relay.objects import expressions, main_function
 from match.relay.plain import qnn_operators
 from match.relay.rewrite import is_call, operator_name
 from match.validation.exact_session import exact_session, with_own_weights
+from tests.integer_relay import integer_relay
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import SUMMING, convolution, dense, depthwise, product, sequence, transposed
 from tests.passes.trained_models import TrainedModel

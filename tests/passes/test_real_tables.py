@@ -10,10 +10,10 @@ import pytest
 
 from match.frontend import load
 from match.partitioning.pattern.rows import work_of
-from match.passes.pipeline import integer_relay
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.partitioning.listed import on_core
 from tests.passes.running import executable
 from tests.passes.trained_models import TrainedModel

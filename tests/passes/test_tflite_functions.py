@@ -18,9 +18,10 @@ from match.arithmetic.interface import QuantizedType
 from match.frontend.model import Model
 from match.frontend.relay import from_relay
 from match.frontend.tflite import from_tflite
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.relay.rewrite import dtype, is_8bit, operator_name
+from tests.integer_relay import integer_relay
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, TfliteModel
 

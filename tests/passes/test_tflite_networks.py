@@ -10,10 +10,11 @@ import pytest
 from match.frontend import load
 from match.frontend.tflite import from_tflite
 from match.graph.sums import Convolution, Dense
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.relay.plain import qnn_operators
 from match.relay.readers import read_layer
+from tests.integer_relay import integer_relay
 from tests.passes.running import executable, written
 from tests.passes.tflite_models import Micro, with_outputs
 from tests.sampled import sampled

@@ -11,8 +11,9 @@ import pytest
 
 from match.frontend.tflite import from_tflite
 from match.partitioning.pattern.types import Match
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.plain import qnn_operators
+from tests.integer_relay import integer_relay
 from tests.layers_of import find
 from tests.passes.running import executable, random_values
 from tests.passes.tflite_models import Micro, TfliteModel

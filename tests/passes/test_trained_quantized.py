@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.plain import qnn_operators
 from match.relay.rewrite import is_call
 from match.validation.exact_session import exact_session, with_own_weights
+from tests.integer_relay import integer_relay
 from tests.passes.running import executable
 from tests.passes.trained_models import TrainedModel
 

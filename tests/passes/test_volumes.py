@@ -13,11 +13,12 @@ from match.frontend import load
 from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
+from tests.integer_relay import integer_relay
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.running import executable, written

@@ -21,12 +21,12 @@ from match.frontend import load
 from match.frontend.model import Model, ModelTensor
 from match.graph.evaluate import evaluate
 from match.partitioning.partitioner import Partitioned
-from match.passes.pipeline import integer_relay
 from match.relay.execute import Executable
 from match.report import Report
 from match.validation.in_numpy import in_forms
 from match.validation.references import caveat, reference
 from tests import relay_numpy
+from tests.integer_relay import integer_relay
 from tests.random_networks import onnx, tflite
 from tests.tflite.case import Input
 from tests.tflite.compare import difference

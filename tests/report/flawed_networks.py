@@ -7,6 +7,7 @@ import numpy as np
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay, tvm
+from tests import layers_in_relay
 from tests.passes.networks import weights
 
 Tensor = relay.Expr
@@ -33,7 +34,7 @@ def conv(
     x: Tensor, inputs: int, outputs: int, size: int = 3, *, dtype: str = "uint8", stride: int = 1, slope: float = 1.0
 ) -> Tensor:
     border = (size - 1) // 2
-    return integer_form.conv2d(
+    return layers_in_relay.conv2d(
         x,
         weights(np.random.default_rng(outputs), size, size, inputs, outputs),
         factor(size * size * inputs, outputs, dtype, slope),
@@ -46,7 +47,7 @@ def conv(
 
 
 def depthwise(x: Tensor, channels: int, size: int = 3) -> Tensor:
-    return integer_form.conv2d(
+    return layers_in_relay.conv2d(
         x,
         weights(np.random.default_rng(channels), size, size, channels, 1),
         factor(size * size, channels, "uint8"),

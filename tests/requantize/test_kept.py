@@ -12,6 +12,7 @@ import pytest
 
 from match.compilation.options import Numerics
 from match.files.kept import Kept
+from match.ir.constants import Addends
 from match.ir.layer import Op
 from match.ir.requantization import Requantizer
 from match.processes.workers import Workers
@@ -47,8 +48,7 @@ def same(one: Form | str, other: Form | str) -> bool:
     assert second is not None
     return (
         (one.requantizer, one.fit) == (other.requantizer, other.fit)
-        and one.constants.addend_multipliers == other.constants.addend_multipliers
-        and one.constants.weights is other.constants.weights
+        and one.constants.data == other.constants.data
         and first.clip == second.clip
         and all(equal(getattr(first, name), getattr(second, name)) for name in LINE)
     )
@@ -98,7 +98,7 @@ def test_another_layer_module_or_question_is_another_entry(fitted: list[str], tm
     line = own.constants.requantization
     assert line is not None
     moved = replace(own.constants, requantization=replace(line, bias=line.bias + 1))
-    doubled = replace(own.constants, addend_multipliers=(2, 2))
+    doubled = replace(own.constants, data=Addends(2, 2))
     low, high = accumulator(own.constants, own) or (line.bias, line.bias)
     asked = [
         (cluster, own.constants, (low, high), Numerics.HARDWARE),

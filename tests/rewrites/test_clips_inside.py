@@ -16,8 +16,8 @@ INPUTS = "v0: int8[1, 2, 2, 3] = input('x')\nv1: int8[1, 2, 2, 3] = input('y')\n
 
 CLIPPED = {
     "sum": "add(v0, v1, multipliers=(3, 5), bias=8, shift=4, clip={clip}, dtype='int8')",
-    "product": "multiply(v0, v1, zero_points=(3, -2), requantization=Requantization(multiplier=int64([9]), "
-    "bias=int64([64]), shift=int64([10]), clip={clip}), dtype='int8')",
+    "product": "multiply(v0, v1, requantization=Requantization(multiplier=int64([9]), bias=int64([64]), "
+    "shift=int64([10]), clip={clip}), dtype='int8', zero_points=(3, -2))",
     "line": "lookup_line(v0, v1, lines=int64(70000, (2, 256)), clip={clip}, dtype='int8')",
 }
 

@@ -14,6 +14,7 @@ from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
 from match.relay.rewrite import shape
 from match.rewrites.dead_channels import without_dead_channels
+from tests import layers_in_relay
 from tests.passes.networks import mixed, requantization, weights
 from tests.passes.running import assert_same_outputs, executable, random_values
 from tests.passes.test_passes import calls, typed
@@ -40,10 +41,10 @@ def mobile_network(seed: int, pad_value: int) -> tvm.IRModule:
     clip = (0, 255)
     x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
     constants = {1: pad_value, 2: 77, 5: pad_value, 6: 201, 9: pad_value}
-    first = integer_form.conv2d(
+    first = layers_in_relay.conv2d(
         x, weights(rng, 1, 1, 4, 10), with_constants(requantization(rng, 4, 10, clip), constants), "uint8"
     )
-    depthwise = integer_form.conv2d(
+    depthwise = layers_in_relay.conv2d(
         first,
         weights(rng, 3, 3, 10, 1),
         requantization(rng, 9, 10, clip),
@@ -53,9 +54,11 @@ def mobile_network(seed: int, pad_value: int) -> tvm.IRModule:
         padding=Padding(1, 1, 1, 1),
         pad_value=pad_value,
     )
-    second = integer_form.conv2d(depthwise, weights(rng, 1, 1, 10, 8), requantization(rng, 10, 8, clip, True), "uint8")
+    second = layers_in_relay.conv2d(
+        depthwise, weights(rng, 1, 1, 10, 8), requantization(rng, 10, 8, clip, True), "uint8"
+    )
     branches = [
-        integer_form.conv2d(
+        layers_in_relay.conv2d(
             second,
             weights(rng, 1, 1, 8, 6),
             with_constants(requantization(rng, 8, 6, clip), {0: 9, 3: 14, index: 3}),
@@ -66,7 +69,7 @@ def mobile_network(seed: int, pad_value: int) -> tvm.IRModule:
     total = integer_form.add(branches[0], branches[1], (1 << 19, 1 << 19), 0, 20, clip, "uint8")
     pooled = integer_form.max_pool2d(total, window=(2, 2), strides=(2, 2))
     flat = relay.reshape(pooled, (1, 3 * 2 * 6))
-    scores = integer_form.dense(flat, weights(rng, 9, 36), requantization(rng, 36, 9, clip), "uint8")
+    scores = layers_in_relay.dense(flat, weights(rng, 9, 36), requantization(rng, 36, 9, clip), "uint8")
     return typed(x, scores)
 
 
@@ -96,9 +99,9 @@ def test_constant_channels_with_halves_that_go_to_even_outputs():
         kernel[..., :3] = 0
         bias = np.array([*(value << 4 for value in constants), 500, 700])
         ties = Requantization(np.ones(5, np.int64), bias + 8, np.full(5, 4), (0, 255), ties_to_even=np.arange(5) >= 0)
-        branches.append(integer_form.conv2d(x, kernel, ties, "uint8"))
+        branches.append(layers_in_relay.conv2d(x, kernel, ties, "uint8"))
     total = integer_form.add(branches[0], branches[1], (1, 1), 1, 1, (0, 255), "uint8", ties_to_even=True)
-    last = integer_form.conv2d(total, weights(rng, 3, 3, 5, 4), requantization(rng, 45, 4, (0, 255)), "uint8")
+    last = layers_in_relay.conv2d(total, weights(rng, 3, 3, 5, 4), requantization(rng, 45, 4, (0, 255)), "uint8")
     before = typed(x, last)
     after = reduced(before)
     assert_same_outputs(before, after, samples=6)
@@ -124,7 +127,7 @@ def test_a_network_without_dead_channels_is_left_alone():
 def test_layers_without_constant_channels_are_not_rebuilt():
     rng = np.random.default_rng(5)
     x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
-    hidden = integer_form.conv2d(x, weights(rng, 3, 3, 4, 10), requantization(rng, 36, 10, (0, 255)), "uint8")
+    hidden = layers_in_relay.conv2d(x, weights(rng, 3, 3, 4, 10), requantization(rng, 36, 10, (0, 255)), "uint8")
     module = typed(x, relay.reshape(hidden, (1, -1)))
     graph = read_graph(main_function(module)).graph
     assert without_dead_channels(graph).outputs == graph.outputs
@@ -135,7 +138,7 @@ def test_inputs_keep_channels_that_no_weight_reads() -> None:
     x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
     kernel = weights(rng, 1, 1, 4, 10)
     kernel[:, :, 2] = 0
-    before = typed(x, integer_form.conv2d(x, kernel, requantization(rng, 4, 10, (0, 255)), "uint8"))
+    before = typed(x, layers_in_relay.conv2d(x, kernel, requantization(rng, 4, 10, (0, 255)), "uint8"))
     assert_same_outputs(before, reduced(before))
 
 
@@ -143,7 +146,7 @@ def test_outputs_keep_their_constant_channels():
     rng = np.random.default_rng(5)
     x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
     parameters = with_constants(requantization(rng, 4, 10, (0, 255)), {0: 5, 4: 6})
-    before = typed(x, integer_form.conv2d(x, weights(rng, 1, 1, 4, 10), parameters, "uint8"))
+    before = typed(x, layers_in_relay.conv2d(x, weights(rng, 1, 1, 4, 10), parameters, "uint8"))
     assert_same_outputs(before, reduced(before))
 
 
@@ -151,9 +154,9 @@ def test_a_constant_network_keeps_one_channel():
     rng = np.random.default_rng(6)
     x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
     parameters = with_constants(requantization(rng, 4, 3, (0, 255)), {0: 5, 1: 6, 2: 7})
-    hidden = integer_form.conv2d(x, weights(rng, 1, 1, 4, 3), parameters, "uint8")
+    hidden = layers_in_relay.conv2d(x, weights(rng, 1, 1, 4, 3), parameters, "uint8")
     before = typed(
-        x, integer_form.conv2d(hidden, weights(rng, 1, 1, 3, 4), requantization(rng, 3, 4, (0, 255)), "uint8")
+        x, layers_in_relay.conv2d(hidden, weights(rng, 1, 1, 3, 4), requantization(rng, 3, 4, (0, 255)), "uint8")
     )
     after = reduced(before)
     value = {"x": random_values(rng, (1, 6, 5, 4), "uint8")}

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from match.graph.sums import Convolution
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
-from match.relay import integer_form, relay, tvm
+from match.relay import relay, tvm
 from match.relay.readers import read_layer
 from match.rewrites.odd_filters import with_odd_filters
-from tests import relay_numpy
+from tests import layers_in_relay, relay_numpy
 from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
@@ -27,7 +27,7 @@ def network(
     ones = np.ones(5, np.int64)
     requantization = Requantization(ones, rng.integers(-900, 900, 5), 8 * ones, (-128, 127))
     weights = rng.integers(-128, 128, (*window, 3, 5)).astype(np.int8)
-    body = integer_form.conv2d(
+    body = layers_in_relay.conv2d(
         x, weights, requantization, "int8", x_dtype="int8", strides=strides, padding=Padding(*pads)
     )
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))

@@ -18,6 +18,7 @@ from match.relay.rewrite import source_name
 from match.rewrites.concatenations import in_pairs
 from match.rewrites.split_dense import split_dense
 from match.target.registry import get_target
+from tests import layers_in_relay
 from tests.layers_of import find
 from tests.passes.running import executable
 from tests.rewrites.through import rewritten
@@ -36,7 +37,7 @@ def dense(rows: int, outputs: int, inputs: int, *, requantized: bool = True) -> 
     bias = rng.integers(1 << 34, 1 << 36, outputs)
     steps = -(((np.int64(100) << shift) - bias) // -multiplier)
     line = Requantization(multiplier, bias, shift, (0, 255), exceptions=steps[:, None])
-    body = integer_form.dense(x, weights, line, "uint8") if requantized else integer_form.product(x, weights)
+    body = layers_in_relay.dense(x, weights, line, "uint8") if requantized else integer_form.product(x, weights)
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
 
 

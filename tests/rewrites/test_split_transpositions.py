@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from match.ir.attributes import Transposition
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
 from match.relay import relay, tvm
@@ -28,7 +29,7 @@ def units(module: tvm.IRModule) -> list[int]:
     """Bytes of an element of each transposition that modules take."""
     found = [match.layer for match in find(module, ()) if isinstance(match, Match)]
     assert all(layer.op is Op.TRANSPOSE for layer in found)
-    return [layer.unit for layer in found]
+    return [layer.get(Transposition).element_bytes for layer in found]
 
 
 def transposed(extents: tuple[int, ...], order: tuple[int, ...], dtype: str = "int8") -> tvm.IRModule:

@@ -27,6 +27,7 @@ from match.relay.rewrite import dtype, operator_name
 from match.rewrites.unsigned import with_unsigned_activations
 from match.target.constraints import uint8_input
 from match.targets.pulp.constraints import CLUSTER
+from tests import layers_in_relay
 from tests.layers_of import find
 from tests.passes.networks import mixed, requantization, weights
 from tests.passes.running import assert_same_outputs, executable, written
@@ -286,12 +287,12 @@ def test_unsigned_activations_around_unknown_operators():
     """Conversions stand where an operator is not understood, and where a value is both seen and passed on."""
     rng = np.random.default_rng(0)
     x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
-    first = integer_form.conv2d(
+    first = layers_in_relay.conv2d(
         x, weights(rng, 1, 1, 3, 6), requantization(rng, 3, 6, (-128, 127)), "int8", x_dtype="int8"
     )
     odd = relay.cast(relay.right_shift(relay.cast(first, "int32"), relay.const(1, "int32")), "int8")
     joined = relay.concatenate([relay.nn.pad(first, ((0, 0), (1, 0), (0, 0), (0, 0)), relay.const(-4, "int8"))], 3)
-    second = integer_form.conv2d(
+    second = layers_in_relay.conv2d(
         odd, weights(rng, 3, 3, 6, 4), requantization(rng, 54, 4, (-128, 127)), "int8", x_dtype="int8"
     )
     before = typed(x, relay.Tuple([relay.clip(joined, -50, 60), relay.reshape(second, (1, 16)), x]))

@@ -16,6 +16,7 @@ from match.relay.objects import expressions, main_function
 from match.relay.readers import read_addition
 from match.relay.resize import resized as written
 from match.relay.rewrite import constant, is_call
+from tests import layers_in_relay
 from tests.rewrites.test_unsigned import EVERY_VALUE, stored_unsigned, typed, unsigned, var
 
 pytestmark = pytest.mark.tvm
@@ -39,7 +40,7 @@ def requantization(channels: int, dtype: str, ties: bool = False) -> Requantizat
 
 
 def conv(x: Any, dtype: str, pad_value: int, ties: bool = False) -> Any:
-    return integer_form.conv2d(
+    return layers_in_relay.conv2d(
         x,
         WEIGHTS,
         requantization(5, dtype, ties),
@@ -89,7 +90,7 @@ READERS: dict[str, Reader] = {
     "convolution, other padding": lambda y, x, dtype: conv(y, dtype, middle(dtype) - 7),
     "sums": lambda y, x, dtype: integer_form.convolution(y, WEIGHTS, x_dtype=dtype, padding=Padding(1, 1, 1, 1)),
     "sums of a product": lambda y, x, dtype: integer_form.product(relay.reshape(y, (64, 4)), WEIGHTS[0, 0].T.copy()),
-    "average": lambda y, x, dtype: integer_form.avg_pool2d(y, requantization(4, dtype), dtype, window=(2, 2)),
+    "average": lambda y, x, dtype: layers_in_relay.avg_pool2d(y, requantization(4, dtype), dtype, window=(2, 2)),
     "largest": lambda y, x, dtype: integer_form.max_pool2d(y, window=(2, 2)),
     "table": lambda y, x, dtype: integer_form.lookup(
         y, RNG.permutation(np.arange(256)) - middle("int8"), dtype, "uint8"

@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from match.ir.constants import LayerConstants
+from match.ir.attributes import ChannelGroups
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Layer, Op, Role
 from match.ir.requantization import Requantization, Requantizer
 from match.target.tile_constants import INT32, INT64
@@ -27,18 +28,19 @@ def layer_of(op: Op, rng: np.random.Generator) -> Layer:
         return Layer("", op, k=k, c=c, oy=1, ox=1, iy=1, ix=1)
     each = int(rng.integers(1, 6)) if op is Op.GROUPED_CONV2D else 1
     depth = 1 if op in (Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D) else c
-    return Layer("", op, k=k, c=depth, oy=1, ox=1, iy=fy, ix=fx, fy=fy, fx=fx, group_outputs=each)
+    groups = ChannelGroups(each)
+    return Layer("", op, k=k, c=depth, oy=1, ox=1, iy=fy, ix=fx, fy=fy, fx=fx, attributes=groups)
 
 
 def constants_of(layer: Layer, rng: np.random.Generator) -> LayerConstants:
     """Random ones, of a line with addends."""
-    count = layer.k * layer.group_outputs
+    count = layer.output_channels
     addend = rng.integers(-1000, 1000, count)
     multiplier = rng.integers(1, 2**31 - 1, count)
     bias = addend * multiplier + (rng.integers(-1000, 1000, count) << 32)
     line = Requantization(multiplier, bias, np.full(count, 40), (0, 255), addend=addend)
     weights = rng.integers(-128, 128, (count, layer.fy, layer.fx, layer.c), np.int8)
-    return LayerConstants(None if layer.op is Op.AVG_POOL2D else weights, requantization=line)
+    return LayerConstants(None if layer.op is Op.AVG_POOL2D else Filters(weights), line)
 
 
 @pytest.mark.parametrize("vectors", [False, True])

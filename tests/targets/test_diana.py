@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import match
-from match.ir.constants import LayerConstants
+from match.ir.attributes import Broadcast
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization
 from match.mapping.memory import component_bytes
@@ -82,8 +83,8 @@ def test_geometries(changes: dict[str, Any]) -> None:
         (variant(CONV, input_dtype="uint8"), "its input is uint8 with values up to 255 and the accelerator's are int8"),
         (variant(DENSE, input_dtype="uint8", input_range=(0, 128)), "its input is uint8 with values up to 128"),
         (variant(ADD, output_dtype="uint8", clip=(0, 255)), "its output is uint8 with values up to 255"),
-        (variant(ADD, broadcast="pixel"), "one of its inputs has a single pixel or channel"),
-        (variant(ADD, broadcast="outer"), "one of its inputs has a single pixel or channel"),
+        (variant(ADD, attributes=Broadcast("pixel")), "one of its inputs has a single pixel or channel"),
+        (variant(ADD, attributes=Broadcast("outer")), "one of its inputs has a single pixel or channel"),
         (variant(DENSE, c=131072), "131072 products"),
         (variant(CONV, fy=2), "2x3"),
         (variant(CONV, fx=9), "3x9"),
@@ -124,7 +125,7 @@ def test_packed_bytes_are_what_the_operand_declares(layer: Layer) -> None:
     (constant,) = (operand for operand in unit.operands(layer, SHIFT) if operand.role is Role.CONSTANT)
     ones = np.ones(layer.k, np.int64)
     weights = np.zeros((layer.k, layer.fy, layer.fx, layer.c), np.int8)
-    constants = LayerConstants(weights, Requantization(ones, ones, ones, layer.clip))
+    constants = LayerConstants(Filters(weights), Requantization(ones, ones, ones, layer.clip))
     full = layer.extents
     for k in (layer.k, min(layer.k, 16), 1):
         spans = {**{dim: (0, full[dim]) for dim in Dim}, Dim.K: (layer.k - k if k < 16 else 0, k)}

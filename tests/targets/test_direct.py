@@ -177,7 +177,7 @@ def test_the_function_of_a_layer() -> None:
 
 def test_chains_need_a_scratchpad() -> None:
     compiled = match.compile(NETWORKS / "mobilenet_v2.tflite", "gap8", l1=16384)
-    chain = next(layer.plan for layer in compiled.layers if layer.plan and layer.plan.layer.stages)
+    chain = next(layer.plan for layer in compiled.layers if layer.plan and layer.plan.layer.fused)
     asked = SearchProblem(
         "core", "exact", "latency", chain.layer, chain.schedule.operands, (), (), CortexM4().board.core.cost
     )

@@ -11,7 +11,7 @@ import pytest
 
 import match
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, Filters, LayerConstants, Table
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization, Requantizer
@@ -131,16 +131,16 @@ def test_every_constraint_says_what_it_is_about() -> None:
 
 def constants(layer: Layer) -> LayerConstants:
     shape = (layer.k, layer.fy, layer.fx, layer.c)
-    weights = np.zeros(shape, np.int8) if layer.weight_dtype else None
+    filters = Filters(np.zeros(shape, np.int8)) if layer.weight_dtype else None
     if layer.op is Op.MAX_POOL2D:
-        return LayerConstants(None, None)
+        return LayerConstants()
     if layer.op is Op.LOOKUP:
-        return LayerConstants(None, None, table=np.zeros(256, np.uint8))
+        return LayerConstants(Table(np.zeros(256, np.uint8)))
     channels = 1 if layer.op is Op.ADD else layer.k
     ones = np.ones(channels, np.int64)
     exceptions = np.arange(3)[None, :].repeat(channels, 0)
     requantization = Requantization(ones, ones, ones, (0, 255), ones, 2 * ones, exceptions, ones, ones)
-    return LayerConstants(weights, requantization, (1, 1) if layer.op is Op.ADD else None)
+    return LayerConstants(Addends(1, 1) if layer.op is Op.ADD else filters, requantization)
 
 
 def of_layer(layer: Layer, form: Requantizer) -> Requantizer:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, LayerConstants
 from match.ir.layer import Dim
 from match.ir.requantization import UNREACHED, Products, Requantization, Requantizer
 from match.target import tile_constants
@@ -162,7 +162,7 @@ def test_words_of_split_multipliers(signed: bool) -> None:
 def test_addition_is_one_entry(bias_bits: int, layout: str) -> None:
     bias = -(1 << bias_bits - 4)
     requantization = Requantization(np.array([1]), np.array([bias]), np.array([20]), (0, 255))
-    constants = LayerConstants(None, requantization, (123456, 654321))
+    constants = LayerConstants(Addends(123456, 654321), requantization)
     data = tile_constants.requantization(constants, form(32, bias_bits=bias_bits), {Dim.K: (8, 8)})
     assert struct.unpack(layout, data) == (bias, 123456, 654321, 20)
 
@@ -170,6 +170,6 @@ def test_addition_is_one_entry(bias_bits: int, layout: str) -> None:
 def test_constant_addition_multiplies_by_nothing() -> None:
     """What a fitted line multiplies the sum of both products by, it multiplies each by."""
     requantization = Requantization(np.array([0]), np.array([77 << 20]), np.array([20]), (0, 255))
-    constants = LayerConstants(None, requantization, (123456, 654321))
+    constants = LayerConstants(Addends(123456, 654321), requantization)
     data = tile_constants.requantization(constants, form(32), {Dim.K: (8, 8)})
     assert struct.unpack("<4i", data) == (77 << 20, 0, 0, 20)

@@ -10,8 +10,8 @@ import pytest
 
 from match.errors import ModelError
 from match.frontend import load
-from match.passes.pipeline import integer_relay
 from match.relay import relay
+from tests.integer_relay import integer_relay
 from tests.tflite.case import NONE, RELU, RELU6, RELU_N1_TO_1, Case, Network, written
 from tests.tflite.compare import compare, in_relay
 

@@ -122,9 +122,8 @@ class _Nest:
 
     def _calls(self, spans: Spans) -> Iterator[SimulatedStep]:
         """The kernel calls of a tile, one for each operator."""
-        stages = self._layer.stages
         for number, (operator, part) in enumerate(operator_spans(self._layer, spans)):
             tile = tile_of(self._layer.operators[operator], part)
             action = Action(Kind.KERNEL, number=self._kernels, tile=tile)
             self._kernels += 1
-            yield SimulatedStep(action, whole=(number, tile_of(self._layer, spans)) if stages else None)
+            yield SimulatedStep(action, whole=(number, tile_of(self._layer, spans)) if self._layer.fused else None)

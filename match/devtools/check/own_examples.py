@@ -10,6 +10,7 @@ from match.devtools.check.probes import Probe, network
 from match.errors import MatchError, TargetError, in_a_line
 from match.frontend.failures import tvm_failures
 from match.graph.value import Graph
+from match.ir.layer import Op
 from match.partitioning.own import with_own_operators
 from match.partitioning.pattern import Match, find_layers
 from match.passes.pipeline import integer_network
@@ -57,7 +58,7 @@ def _unfound(integers: Graph, operator: OwnOperator) -> str | None:
         return answers[-1]
 
     layers = find_layers(with_own_operators(integers, [replace(operator, read=read)]))
-    if len(layers) == 1 and isinstance(layers[0], Match) and layers[0].layer.own:
+    if len(layers) == 1 and isinstance(layers[0], Match) and layers[0].layer.op is Op.OWN:
         return None
     if not answers:
         return "its dataflow pattern matches nothing in it"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from match.errors import NoMappingError
+from match.ir.layer import Group
 from match.mapping.schedule import Schedule
 from match.prediction.prices import Prices
 from match.search.exact.search import Search
@@ -27,7 +28,7 @@ class ExactEngine:
         """See `Engine.search`."""
         check_objective(problem.objective, cost_model=problem.cost_model)
         with collector_paused():
-            if problem.layer.links:
+            if isinstance(problem.layer.attributes, Group):
                 return group_schedule(problem)
             if len(problem.memories) == 1:
                 return one_memory(problem)

@@ -12,7 +12,7 @@ from match.compilation.options import Numerics
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
-from match.ir.constants import LayerConstants
+from match.ir.constants import Addends, Filters, LayerConstants, Normalization, Steps, ZeroPoints
 from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.memory import Memory
@@ -106,28 +106,27 @@ def _shifted(case: Case) -> Case:
     plain = replace(
         requantization, multiplier=ones, bias=zeros, shift=ones + 9, negative_below=None, negative_step=None
     )
-    addends = (1 << 9, 1 << 9) if case.layer.op is Op.ADD else None
-    return replace(case, constants=replace(case.constants, requantization=plain, addend_multipliers=addends))
+    data = Addends(1 << 9, 1 << 9) if case.layer.op is Op.ADD else case.constants.data
+    return replace(case, constants=LayerConstants(data, plain))
 
 
 def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int64Array]:
     """Bounds of what each channel can sum up, for inputs of any value."""
-    layer, weights = case.layer, constants.weights
-    if constants.addend_multipliers is not None:
-        return np.zeros(1, np.int64), np.array([255 * sum(constants.addend_multipliers)], np.int64)
-    if constants.zero_points is not None:
+    layer, filters = case.layer, constants.get(Filters)
+    if addends := constants.get(Addends):
+        return np.zeros(1, np.int64), np.array([255 * sum(addends)], np.int64)
+    if constants.get(ZeroPoints):
         most = np.array([255 * 255 * layer.c], np.int64)
         return -most, most
-    if layer.op is Op.SQUARED_DIFFERENCE:
-        assert constants.table is not None
-        widest = int(constants.table.max()) - int(constants.table.min())
+    if steps := constants.get(Steps):
+        widest = int(steps.entries.max()) - int(steps.entries.min())
         return np.zeros(1, np.int64), np.array([widest**2], np.int64)
-    if constants.normalization is not None:
-        most = (64 << 12) * np.abs(constants.normalization.gains.astype(np.int64))
+    if normalization := constants.get(Normalization):
+        most = (64 << 12) * np.abs(normalization.gains.astype(np.int64))
         return -most, most
-    if weights is None:
+    if filters is None:
         return np.zeros(layer.k, np.int64), np.full(layer.k, 255 * layer.fy * layer.fx, np.int64)
-    flat = weights.reshape(len(weights), -1).astype(np.int64)
+    flat = filters.values.reshape(len(filters.values), -1).astype(np.int64)
     return 255 * np.minimum(flat, 0).sum(axis=1), 255 * np.maximum(flat, 0).sum(axis=1)
 
 

@@ -19,12 +19,15 @@ from match.graph.pairs import Int16Addition, Int16Multiplication
 from match.graph.rows import Softmax16
 from match.graph.sums import Average, Convolution, Dense
 from match.graph.value import Value, computed
+from match.ir.attributes import Broadcast, Concatenation, Slice
+from match.ir.constants import Filters, Structure
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.chains import find_chains
 from match.partitioning.pattern import Match, Rejection, find_layers
 from match.requantize.form import Form, choose_form
 from match.target.operands import GATE_INT16_BYTES, SOFTMAX_INT16_BYTES
+from tests.layer_data import data_of
 from tests.made import given, graph
 
 CLIP = -(1 << 15), (1 << 15) - 1
@@ -78,9 +81,8 @@ def test_convolution() -> None:
     layer = found.layer
     assert (layer.op, layer.k, layer.c, layer.oy, layer.ox) == (Op.CONV2D, 6, 4, 4, 9)
     assert (layer.input_dtype, layer.weight_dtype, layer.output_dtype, layer.clip) == ("int16", "int8", "int16", CLIP)
-    assert found.constants.weights is not None
-    assert found.constants.weights.dtype == np.int8
-    assert np.array_equal(found.constants.weights, kernel.transpose(3, 0, 1, 2))
+    assert data_of(found.constants, Filters).values.dtype == np.int8
+    assert np.array_equal(data_of(found.constants, Filters).values, kernel.transpose(3, 0, 1, 2))
     assert found.reference
 
 
@@ -112,9 +114,8 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     (found,) = matches(computed(Int16Addition(scales=scales, sign=sign, clip=(0, 999)), a, b))
     layer = found.layer
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.ADD, 3, 4, 5, (0, 999))
-    assert (layer.input_dtype, layer.output_dtype, layer.broadcast) == ("int16", "int16", "")
-    assert found.constants.table is not None
-    *words, last = found.constants.table.tolist()
+    assert (layer.input_dtype, layer.output_dtype, layer.get(Broadcast).kind) == ("int16", "int16", "")
+    *words, last = data_of(found.constants, Structure).entries.tolist()
     right = [-exponent for exponent in exponents]
     expected = zip(scales[:, 0].tolist(), (16, 16, 1), right, [(1 << bits) >> 1 for bits in right], strict=True)
     assert [words[:4], words[4:8], words[8:]] == [list(one) for one in expected]
@@ -137,8 +138,12 @@ def test_requantize(exponent: int, clip: tuple[int, int]) -> None:
     layer = found.layer
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.REQUANTIZE, 3, 4, 5, clip)
     right = max(-exponent, 0)
-    assert found.constants.table is not None
-    assert found.constants.table.tolist() == [5 << 28, 1 + max(exponent, 0), right, (1 << right) >> 1]
+    assert data_of(found.constants, Structure).entries.tolist() == [
+        5 << 28,
+        1 + max(exponent, 0),
+        right,
+        (1 << right) >> 1,
+    ]
 
 
 def test_what_words_do_not_hold() -> None:
@@ -162,10 +167,9 @@ def test_multiplication(shape: tuple[int, ...], broadcast: str, first: bool) -> 
     product = Int16Multiplication(requantization=scaled_by(3 << 29, -14))
     (found,) = matches(computed(product, *(both if first else both[::-1])))
     layer = found.layer
-    assert (layer.op, layer.broadcast, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
+    assert (layer.op, layer.get(Broadcast).kind, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
     assert [x.source for x in found.inputs] == (["x", "y"] if first or broadcast else ["y", "x"])
-    assert found.constants.table is not None
-    assert found.constants.table.tolist() == [3 << 29, 1, 14, 1 << 13]
+    assert data_of(found.constants, Structure).entries.tolist() == [3 << 29, 1, 14, 1 << 13]
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -193,8 +197,7 @@ def test_leaky_relu() -> None:
     x = var("x", 1, 3, 4)
     (found,) = matches(computed(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, -3]])), x))
     assert (found.layer.op, found.layer.ox, found.layer.k, found.layer.clip) == (Op.LEAKY_RELU, 3, 4, CLIP)
-    assert found.constants.table is not None
-    assert found.constants.table.tolist() == [5 << 28, 3, 0, 0, 3 << 29, 1, 3, 4]
+    assert data_of(found.constants, Structure).entries.tolist() == [5 << 28, 3, 0, 0, 3 << 29, 1, 3, 4]
     coarse = computed(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, 16]])), x)
     assert [type(one) for one in found_in(coarse)] == [Rejection]
 
@@ -202,9 +205,8 @@ def test_leaky_relu() -> None:
 def test_softmax() -> None:
     x = var("x", 2, 3, 7)
     (found,) = matches(computed(Softmax16(mantissa=5 << 28, exponent=2), x))
-    layer, table = found.layer, found.constants.table
+    layer, table = found.layer, data_of(found.constants, Structure).entries
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.SOFTMAX, 2, 3, 7, (0, CLIP[1]))
-    assert table is not None
     assert table.nbytes == SOFTMAX_INT16_BYTES
     assert table[:4].tolist() == [5 << 28, 3, 0, 0]
     exponentials, reciprocals = table[4:].view(np.int16).reshape(2, 514)
@@ -218,9 +220,8 @@ def test_softmax() -> None:
 def test_gates(function: Function, multiplier: int, shift: int) -> None:
     x = var("x", 1, 3, 4)
     (found,) = matches(computed(Gate(function=function, multiplier=multiplier, shift=shift), x))
-    table = found.constants.table
+    table = data_of(found.constants, Structure).entries
     assert (found.layer.op, found.layer.ox, found.layer.k) == (Op(function), 3, 4)
-    assert table is not None
     assert table.nbytes == GATE_INT16_BYTES
     assert table[:2].tolist() == [multiplier, shift]
     assert table[2:].view(np.uint16)[[0, 255]].tolist() == [32768, 65535]
@@ -263,9 +264,11 @@ def test_moves_are_of_bytes(name: str) -> None:
     (found,) = matches(body)
     layer = found.layer
     assert (layer.input_dtype, layer.output_dtype) == ("uint8", "uint8")
-    assert layer.output_channels * layer.oy * layer.ox * layer.unit == 2 * found.root.tensor.elements
-    if name in ("concatenation", "slice"):
-        assert layer.first_channels == {"concatenation": 10, "slice": 2}[name]
+    assert layer.output_elements == 2 * found.root.tensor.elements
+    if name == "concatenation":
+        assert layer.get(Concatenation).first_channels == 10
+    if name == "slice":
+        assert layer.get(Slice).start == 2
 
 
 def test_padding_whose_bytes_differ() -> None:

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from match.ir.attributes import Gathering, Slice, Transposition
+from match.ir.constants import GatheredColumns, InputTables
 from match.ir.layer import Op
 from match.partitioning.pattern import Match, Rejection
 from match.relay import integer_form, relay, tvm
+from tests.layer_data import data_of
 from tests.layers_of import find
 
 pytestmark = pytest.mark.tvm
@@ -32,8 +35,8 @@ def numbered(shape: list[int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
 def sliced(match: Match, x: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """What the layer of a slice says."""
     layer = match.layer
-    whole = x.reshape(layer.oy, layer.ox, layer.source_channels)
-    return whole[..., layer.first_channels : layer.first_channels + layer.k]
+    start = layer.get(Slice).start
+    return x.reshape(layer.oy, layer.ox, layer.get(Slice).channels)[..., start : start + layer.k]
 
 
 @EXAMPLES
@@ -51,7 +54,7 @@ def test_transpose(data: st.DataObject) -> None:
         assert isinstance(match, Match)
         layer = match.layer
         assert (layer.op, layer.iy, layer.ix) == (Op.TRANSPOSE, layer.oy, layer.ox)
-        turned = x.reshape(layer.oy, layer.k, layer.ox, layer.unit).transpose(0, 2, 1, 3)
+        turned = x.reshape(layer.oy, layer.k, layer.ox, layer.get(Transposition).element_bytes).transpose(0, 2, 1, 3)
         assert np.array_equal(turned.reshape(expected.shape), expected)
 
 
@@ -99,12 +102,11 @@ def test_concatenate(data: st.DataObject) -> None:
     a, b = (relay.var(name, shape=tuple(size), dtype="uint8") for name, size in (("a", shape), ("b", other)))
     (match,) = found(relay.concatenate([a, integer_form.lookup(b, table, "uint8", "uint8")], axis))
     assert isinstance(match, Match)
-    layer, tables = match.layer, match.constants.table
+    layer, tables = match.layer, data_of(match.constants, InputTables).entries
     assert ([own.source for own in match.inputs], layer.op) == (["a", "b"], Op.CONCATENATE)
-    assert tables is not None
     x, y = numbered(shape), numbered(other)[..., ::-1]
     parts = [own[z].reshape(layer.oy, layer.ox, -1) for own, z in zip(tables, (x, y), strict=True)]
-    assert parts[0].shape[2] == layer.first_channels
+    assert parts[0].shape[2] == layer.input_channels
     expected = np.concatenate([x, table.astype(np.uint8)[y]], axis)
     assert np.array_equal(np.concatenate(parts, 2).reshape(expected.shape), expected)
 
@@ -134,11 +136,10 @@ def test_three_tensors_are_paired_before() -> None:
 def gathered(match: Match | Rejection, x: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """What a layer says of its columns, in NumPy."""
     assert isinstance(match, Match)
-    layer, columns = match.layer, match.constants.columns
+    layer, columns = match.layer, data_of(match.constants, GatheredColumns).entries
     assert layer.op is Op.GATHER
-    assert columns is not None
     assert layer.iy == layer.oy
-    assert layer.runs == len(
+    assert layer.get(Gathering).runs == len(
         [at for at in range(layer.ox) if at == 0 or columns[at] != columns[at - 1] + (columns[at - 1] >= 0)]
     )
     matrix = x.reshape(layer.oy, layer.ix, layer.k)

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from match.errors import TargetError
+from match.ir.attributes import Own
+from match.ir.constants import Structure
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
 from match.relay import relay, tvm
 from match.target.own import OwnOperator, Reading
+from tests.layer_data import data_of
 from tests.layers_of import find
 
 pytestmark = pytest.mark.tvm
@@ -47,10 +50,9 @@ def test_every_occurrence_is_a_layer() -> None:
     assert second.inputs[0] is first.root
     layer = second.layer
     assert (layer.op, layer.what, layer.k, layer.ox, layer.oy) == (Op.OWN, "larger", 5, 4, 3)
-    assert layer.own is not None
-    assert (layer.own.inputs, layer.own.constant_bytes, layer.own.core) == (2, 3, "maximum")
-    assert second.constants.table is not None
-    assert np.array_equal(second.constants.table, np.frombuffer(b"abc", np.uint8))
+    own = layer.get(Own)
+    assert (own.inputs, own.constant_bytes, own.core) == (2, 3, "maximum")
+    assert np.array_equal(data_of(second.constants, Structure).entries, np.frombuffer(b"abc", np.uint8))
 
 
 def test_the_first_listed_operator_of_two_is_taken() -> None:

@@ -13,12 +13,23 @@ from match.graph.elements import Dequantize, DequantizeSums, Quantize
 from match.graph.operator import Operator
 from match.graph.pairs import AbsoluteDifference, LookupLine, LookupSum, SquaredDifference
 from match.graph.value import Value, computed
-from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
+from match.ir.attributes import Broadcast, ChannelGroups, Concatenation, LookupTable
+from match.ir.constants import (
+    LOOKUP_LINE_FRACTION,
+    LOOKUP_SUM_FRACTION,
+    ChannelLines,
+    Filters,
+    Lines,
+    Steps,
+    Summands,
+    Table,
+)
 from match.ir.float_border import FloatQuantization, order
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find_layers
 from match.relay import relay, tvm
+from tests.layer_data import data_of
 from tests.layers_of import find
 from tests.made import given, graph
 from tests.passes.running import executable
@@ -140,8 +151,7 @@ def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding, 
     assert (layer.fy, layer.fx, layer.clip, layer.output_dtype) == (3, 3, (3, 200), "uint8")
     assert layer.padding == padding
     value = RNG.integers(0, 256, (1, *size, 5)).astype(np.uint8)
-    assert match.constants.weights is not None
-    acc = np.einsum("yzijc,kijc->yzk", windows(layer, value, 0), match.constants.weights)
+    acc = np.einsum("yzijc,kijc->yzk", windows(layer, value, 0), data_of(match.constants, Filters).values)
     assert np.array_equal(requantized(match, acc), run([x], body, value))
 
 
@@ -169,8 +179,7 @@ def test_padding_with_a_value(attribute_padding: tuple[int, ...]) -> None:
         return
     assert (layer.padding, layer.pad_value, layer.iy) == ((1, 2, 0, 1), -7, 6)
     value = RNG.integers(-128, 128, (1, 6, 6, 4)).astype(np.int8)
-    assert match.constants.weights is not None
-    acc = np.einsum("yzijk,kij->yzk", windows(layer, value, -7), match.constants.weights[..., 0])
+    acc = np.einsum("yzijk,kij->yzk", windows(layer, value, -7), data_of(match.constants, Filters).values[..., 0])
     assert np.array_equal(requantized(match, acc), run([x], body, value))
 
 
@@ -180,8 +189,7 @@ def test_dense() -> None:
     match = only([x], body)
     assert (match.layer.op, match.layer.k, match.layer.c, match.layer.ox) == (Op.DENSE, 11, 30, 1)
     value = RNG.integers(0, 256, (1, 30)).astype(np.uint8)
-    assert match.constants.weights is not None
-    acc = value.astype(np.int64) @ match.constants.weights[:, 0, 0].T.astype(np.int64)
+    acc = value.astype(np.int64) @ data_of(match.constants, Filters).values[:, 0, 0].T.astype(np.int64)
     assert np.array_equal(requantized(match, acc)[0], run([x], body, value))
 
 
@@ -221,7 +229,7 @@ def test_add() -> None:
     body = relay.cast(relay.clip(relay.right_shift(total, c64(20)), 4, 255), "uint8")
     match = only([a, b], body)
     assert (match.layer.op, match.layer.k, match.layer.c, match.layer.clip) == (Op.ADD, 5, 1, (4, 255))
-    assert match.constants.addend_multipliers == (700000, 900000)
+    assert match.constants.data == (700000, 900000)
     assert [x.source for x in match.inputs] == ["a", "b"]
     values = RNG.integers(0, 256, (2, 1, 3, 4, 5))
     acc = (values[0] * 700000 + values[1] * 900000)[0]
@@ -235,8 +243,8 @@ def test_add_of_one_pixel() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
     body = relay.annotation.stop_fusion(relay.cast(relay.clip(total, 4, 255), "uint8"))
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, "pixel", 3, 4)
-    assert match.constants.addend_multipliers == (900000, 700000)
+    assert (match.layer.op, match.layer.get(Broadcast).kind, match.layer.oy, match.layer.ox) == (Op.ADD, "pixel", 3, 4)
+    assert match.constants.data == (900000, 700000)
     assert [x.source for x in match.inputs] == ["b", "a"]
     pixel, values = RNG.integers(0, 256, 5), RNG.integers(0, 256, (1, 3, 4, 5))
     acc = (pixel * 700000 + values * 900000)[0]
@@ -249,7 +257,8 @@ def test_add_of_one_channel() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
     body = relay.cast(relay.clip(total, 4, 255), "uint8")
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, "channel", 3, 4)
+    assert (match.layer.op, match.layer.attributes, match.layer.oy) == (Op.ADD, Broadcast("channel"), 3)
+    assert match.layer.ox == 4
     assert [x.source for x in match.inputs] == ["b", "a"]
     channel, values = RNG.integers(0, 256, (3, 4, 1)), RNG.integers(0, 256, (1, 3, 4, 5))
     acc = (channel * 700000 + values * 900000)[0]
@@ -264,10 +273,10 @@ def test_an_outer_product(turned: bool) -> None:
     factors = [relay.subtract(relay.cast(x, "int32"), relay.const(zero)) for x, zero in ((a, 7), (b, 9))]
     product = relay.multiply(*factors[::-1]) if turned else relay.multiply(*factors)
     match = only([a, b], req(product, 1))
-    assert (match.layer.op, match.layer.broadcast) == (Op.MULTIPLY, "outer")
+    assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.MULTIPLY, "outer")
     assert (match.layer.oy, match.layer.ox, match.layer.iy, match.layer.ix, match.layer.k) == (3, 4, 1, 1, 5)
     assert [x.source for x in match.inputs] == ["b", "a"]
-    assert match.constants.zero_points == (9, 7)
+    assert match.constants.data == (9, 7)
 
 
 def the_layer(operator: Operator, *inputs: Value) -> Match:
@@ -291,16 +300,16 @@ def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, 
     operator: Operator = LookupSum(tables=halves, clip=(-128, 127), dtype="int8")
     match = the_layer(operator, a, b)
     assert (match.layer.op, [operand.source for operand in match.inputs]) == (Op.LOOKUP_SUM, names(pixel_first))
-    assert match.constants.table is not None
-    first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
+    summands = data_of(match.constants, Summands).entries
+    first, second = (table[z.view(np.uint8)] for table, z in zip(summands, in_order, strict=True))
     expected = (first + second) >> LOOKUP_SUM_FRACTION
     assert np.array_equal(expected.clip(-128, 127), operator.compute(x, y))
 
     operator = AbsoluteDifference(tables=halves, clip=(-90, 120), dtype="int8")
     match = the_layer(operator, a, b)
     assert (match.layer.op, match.layer.clip) == (Op.ABSOLUTE_DIFFERENCE, (-90, 120))
-    assert match.constants.table is not None
-    first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
+    summands = data_of(match.constants, Summands).entries
+    first, second = (table[z.view(np.uint8)] for table, z in zip(summands, in_order, strict=True))
     distance = np.abs((first + second) >> LOOKUP_SUM_FRACTION)
     assert np.array_equal((distance - 90).clip(-90, 120), operator.compute(x, y))
 
@@ -311,9 +320,8 @@ def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, 
         assert isinstance(found, Rejection)
     else:
         match = the_layer(operator, a, b)
-        assert (match.layer.op, match.layer.broadcast) == (Op.LOOKUP_LINE, "pixel")
-        assert match.constants.table is not None
-        slopes, biases = (table[y.view(np.uint8)].astype(np.int64) for table in match.constants.table)
+        assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.LOOKUP_LINE, "pixel")
+        slopes, biases = (table[y.view(np.uint8)].astype(np.int64) for table in data_of(match.constants, Lines).entries)
         expected = (x.astype(np.int64) * slopes + biases) >> LOOKUP_LINE_FRACTION
         assert np.array_equal(expected.clip(-90, 120), operator.compute(x, y))
 
@@ -324,9 +332,9 @@ def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, 
     match = the_layer(operator, a, b)
     assert match.layer.op is Op.SQUARED_DIFFERENCE
     assert [operand.source for operand in match.inputs] == names(pixel_first)
-    assert match.constants.table is not None
-    assert match.constants.table.dtype == np.int16
-    first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
+    tables = data_of(match.constants, Steps).entries
+    assert tables.dtype == np.int16
+    first, second = (table[z.view(np.uint8)] for table, z in zip(tables, in_order, strict=True))
     difference = first.astype(np.int64) - second
     assert np.array_equal((difference**2 * 700 >> 20).clip(0, 255), operator.compute(x, y))
 
@@ -341,7 +349,7 @@ def test_ones_in_front_of_a_shape_do_not_matter() -> None:
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     match = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8"))
-    assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "")
+    assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.ADD, "")
 
 
 @pytest.mark.parametrize(("shape", "extents"), [((1, 3, 1, 1), (3, 20)), ((3, 4, 1), (12, 5)), ((1, 1), (1, 60))])
@@ -354,7 +362,7 @@ def test_a_number_for_each_place_of_first_axes_is_a_channel(
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     layer = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8")).layer
-    assert layer.broadcast == "channel"
+    assert layer.get(Broadcast).kind == "channel"
     assert (layer.oy * layer.ox, layer.k) == extents
 
 
@@ -375,7 +383,7 @@ def test_an_addition_of_one_row_to_all() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     body = relay.cast(relay.clip(total, 0, 255), "uint8")
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "pixel")
+    assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.ADD, "pixel")
     assert (match.layer.oy * match.layer.ox, match.layer.k) == (6, 20)
     values, row = RNG.integers(0, 256, (2, 3, 4, 5)), RNG.integers(0, 256, (1, 4, 5))
     acc = (values * 7 + row * 9).reshape(6, 20)
@@ -413,10 +421,9 @@ def test_lookup(dtypes: tuple[str, str], shape: tuple[int, ...], extents: tuple[
     assert (layer.iy, layer.ix, layer.c, layer.macs) == (*extents[:2], 1, 0)
     assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == (*dtypes, "")
     assert match.constants.requantization is None
-    assert match.constants.table is not None
     value = RNG.integers(0, 256, shape).astype(np.uint8)
     expected = run([x], body, value.view(dtypes[0]))
-    assert np.array_equal(match.constants.table[value], expected.view(np.uint8))
+    assert np.array_equal(data_of(match.constants, Table).entries[value], expected.view(np.uint8))
 
 
 @pytest.mark.parametrize(("turned", "expected"), [(range(256), True), (range(255), False)])
@@ -426,16 +433,16 @@ def test_a_table_that_turns_signs(turned: range, expected: bool) -> None:
     entries[turned] ^= 128
     layer = only([x := var("x", 2, 3)], looked_up(x, entries)).layer
     assert layer.op is Op.LOOKUP
-    assert layer.turns_signs == expected
+    assert layer.get(LookupTable).turns_signs == expected
 
 
 def test_inputs_of_a_concatenation_that_tables_do_not_change() -> None:
     x, y = var("x", 2, 3), var("y", 2, 5)
     turned = looked_up(x, np.arange(256, dtype=np.uint8) ^ 1)
     kept = looked_up(y, np.arange(256, dtype=np.uint8))
-    assert only([x, y], relay.concatenate([turned, kept], axis=1)).layer.unchanged == (False, True)
+    assert only([x, y], relay.concatenate([turned, kept], axis=1)).layer.get(Concatenation).unchanged == (False, True)
     other = looked_up(y, np.arange(256, dtype=np.uint8) ^ 2)
-    assert only([x, y], relay.concatenate([turned, other], axis=1)).layer.unchanged == ()
+    assert only([x, y], relay.concatenate([turned, other], axis=1)).layer.get(Concatenation).unchanged == ()
 
 
 @pytest.mark.parametrize("half_to_even", [False, True])
@@ -445,10 +452,9 @@ def test_quantize(half_to_even: bool, dtype: str) -> None:
     own = FloatQuantization(np.float32(0.25), 7 if dtype == "int8" else 130, dtype, half_to_even)
     quantize = Quantize(function=own)
     match = the_layer(quantize, given("x", 2, 3, 50, dtype="float32"))
-    layer, function = match.layer, match.constants.quantization
+    layer, function = match.layer, data_of(match.constants, FloatQuantization)
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.c) == (Op.QUANTIZE, 2, 3, 50, 1)
     assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == ("float32", dtype, "")
-    assert function is not None
     numbers = (np.arange(-150, 150) * 0.125 * 2).reshape(2, 3, 50).astype(np.float32)
     expected = quantize.compute(numbers)
     assert len(np.unique(expected)) > 70
@@ -463,9 +469,8 @@ def test_dequantize(dtype: str) -> None:
     layer = match.layer
     assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.DEQUANTIZE, 8, 9, 16)
     assert (layer.input_dtype, layer.output_dtype) == (dtype, "float32")
-    assert match.constants.table is not None
     value = RNG.integers(0, 256, (1, 8, 9, 16)).astype(np.uint8)
-    assert np.array_equal(match.constants.table[value], dequantize.compute(value.view(dtype)))
+    assert np.array_equal(data_of(match.constants, Table).entries[value], dequantize.compute(value.view(dtype)))
 
 
 def test_dequantize_sums() -> None:
@@ -477,8 +482,7 @@ def test_dequantize_sums() -> None:
     layer = match.layer
     assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.DEQUANTIZE_SUMS, 3, 4, 6)
     assert (layer.input_dtype, layer.output_dtype) == ("int32", "float32")
-    assert match.constants.lines is not None
-    added, *reals = match.constants.lines.T
+    added, *reals = data_of(match.constants, ChannelLines).entries.T
     sums = RNG.integers(-(10**6), 10**6, (1, 3, 4, 6)).astype(np.int32)
     factor, addend = (part.copy().view(np.float32) for part in reals)
     assert np.array_equal((sums + added).astype(np.float32) * factor + addend, line.compute(sums))
@@ -520,7 +524,7 @@ def test_grouped_convolution_is_a_layer_of_groups(channels: int, groups: int, ou
     sums = depthwise(x, multiplied) if each == 1 else conv(x, hwio, groups=groups)
     (found,) = find(typed([x], req(sums, outputs)))
     assert isinstance(found, Match)
-    layer, packed = found.layer, found.constants.weights
+    layer, packed = found.layer, data_of(found.constants, Filters).values
     assert packed is not None
     assert (layer.op, layer.input_channels, layer.output_channels) == (Op.GROUPED_CONV2D, channels, outputs)
     assert layer.macs == layer.oy * layer.ox * 9 * each * outputs
@@ -529,7 +533,7 @@ def test_grouped_convolution_is_a_layer_of_groups(channels: int, groups: int, ou
     for k in range(outputs):
         first = k // (outputs // groups) * each
         dense[k, :, :, first : first + each] = hwio[:, :, :, k]
-        first = k // layer.group_outputs * layer.c
+        first = k // layer.get(ChannelGroups).outputs * layer.c
         joined[k, :, :, first : first + layer.c] = packed[k]
     np.testing.assert_array_equal(joined, dense)
 
