@@ -28,8 +28,8 @@ KIND: dict[str, Any] = {"s": np.float32(0.00391), "z": np.uint8(3), "so": np.flo
 )
 def test_only_kernels_divide_by_any_number(window: list[int], pads: list[int], on_core: bool) -> None:
     model = quantized("AveragePool", (1, 8, 8, 9), KIND, kernel_shape=window, pads=pads)
-    for target, exact in (("gap9", True), ("diana", on_core)):
-        report = match.compile(model, target, numerics="exact", jobs=1, fuse=False).report
+    for target, module, exact in (("gap9", "cluster", True), ("diana", "digital", on_core)):
+        report = match.compile(model, target, numerics="exact", jobs=1, fuse=False, modules=[module]).report
         (means,) = [layer for layer in report.layers if layer.op == "float_avg_pool2d"]
         assert (means.module == "cluster", means.exact) == (target == "gap9", exact)
         assert means.floating == (means.module == "cpu")
