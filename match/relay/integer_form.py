@@ -78,7 +78,6 @@ def real_sums(accumulator: relay.Expr) -> relay.Expr:
 
     - the sums of a layer;
     - a QNN operator that requantizes: the outputs of that operator are meant;
-    - an average in floating point that a quantize reads: the quantized average is meant;
     - the places of entries in a table: the entries are meant;
     - a dequantize: the operators that read the dequantized tensor are meant.
     """

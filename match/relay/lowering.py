@@ -270,7 +270,8 @@ def _row(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Ten
         case Resize():
             return resized(operator, x, exact=exact)
         case FloatAverage():
-            return float_average(operator, x, exact=exact)
+            _, rows, columns, channels = tensors[0].shape
+            return float_average(operator, x, (rows, columns), channels)
         case _:
             return None
 
