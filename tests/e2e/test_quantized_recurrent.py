@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,8 @@ def test_samples_say_the_range_of_an_input(direction: str, tmp_path: Path) -> No
     path = tmp_path / "layer.onnx"
     onnx.save(on_real_numbers(quantized), path)
     ends = (np.array([0, 255]) - ZERO) * SCALE  # of all numbers that the other one has
-    samples = np.linspace(*ends, 3 * STEPS * BATCH * FEATURES, dtype=np.float32).reshape(3, STEPS, BATCH, FEATURES)
+    shape = 3, STEPS, BATCH, FEATURES
+    samples = np.linspace(ends[0], ends[1], math.prod(shape), dtype=np.float32).reshape(shape)
     compiled = match.compile(path, "gap9", cache=False, quantize_recurrent=True, calibrate={"x": samples})
     other = match.compile(quantized, "gap9", cache=False, quantize_recurrent=True)
     assert compiled.report.totals.cycles == pytest.approx(other.report.totals.cycles, rel=0.01)
