@@ -38,6 +38,7 @@ AdviceKind = Literal[
     "offload",
     "external memory",
     "numerics",
+    "scales",
     "states",
 ]
 
