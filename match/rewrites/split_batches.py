@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from match.graph.make import constant, cut, reshaped
-from match.graph.moves import NARROW, Concatenate
+from match.graph.moves import Concatenate
 from match.graph.opaque import Constant
 from match.graph.operator import Described, Known, Operator
 from match.graph.rewrite import rewrite
@@ -45,7 +45,7 @@ class _Splitter:
     def rule(self, value: Value, original: Value) -> Value:
         """A layer of each map, and all of them together."""
         del original
-        batch = value.shape[0] if value.shape and value.dtype in NARROW else 1
+        batch = value.shape[0] if value.shape else 1
         axes = [None if _is_shared(x, value) else 0 for x in value.inputs]
         given = [(x, axis is None) for x, axis in zip(value.inputs, axes, strict=True)]
         if batch == 1 or not all(shared or x.shape[:1] == (batch,) for x, shared in given):
