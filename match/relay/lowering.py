@@ -16,6 +16,7 @@ from match.graph.elements import (
     LeakyRelu,
     Lookup,
     Quantize,
+    RealLookup,
     Requantize,
     RequantizeReal,
 )
@@ -172,6 +173,8 @@ def _element(
     match operator:
         case Lookup():
             return integer_form.lookup(x, operator.outputs, tensors[0].dtype, operator.dtype, real=real)
+        case RealLookup():
+            return integer_form.real_lookup(x, operator.numbers, tensors[0].dtype, real=real)
         case ChannelLookup():
             return integer_form.channel_lookup(x, operator.outputs, tensors[0].dtype, operator.dtype, real=real)
         case Quantize():

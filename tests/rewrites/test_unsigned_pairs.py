@@ -16,7 +16,7 @@ from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
 from tests.passes.trained_models import TrainedModel
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.tvm
 
 MAP = 1, 4, 48, 48
 
