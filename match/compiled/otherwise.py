@@ -42,7 +42,7 @@ def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Oth
         outputs=_outputs(model),
         states=_states(model),
         quantizable=answers.quantizable(),
-        unquantized=frozenset(unquantized_cells(model)),
+        unquantized=frozenset(value.source for value in unquantized_cells(model)),
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=partial(quantized_operators, model, asked.options),
         wide_activations=has_wide_activations(model.network),
@@ -74,7 +74,7 @@ def _moved(value: Value) -> Value:
 
 def _with_quantized_inputs(model: Model) -> Model:
     """The model with 8 bits in front of recurrent layers; cycles do not depend on the range."""
-    return with_ranges(model, dict.fromkeys(unquantized_cells(model), (-1.0, 1.0)))
+    return with_ranges(model, {value.source: (-1.0, 1.0) for value in unquantized_cells(model)})
 
 
 def _inputs(model: Model, kind: str) -> Change | None:

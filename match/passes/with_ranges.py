@@ -27,12 +27,12 @@ Ranges = Mapping[str, tuple[float, float]]
 _KIND = "int8"
 
 
-def unquantized_cells(model: Model) -> dict[str, Value]:
-    """What recurrent layers read that the model does not quantize, in front of what moves it, by the layers' names."""
+def unquantized_cells(model: Model) -> list[Value]:
+    """Recurrent layers that read what the model does not quantize; two of a layer in both directions."""
     if not isinstance(model.network, Graph):
-        return {}
+        return []
     cells = (value for value in model.network.values if isinstance(value.operator, RealCells))
-    return {value.source: _moved(value.inputs[0]) for value in cells if any(map(_is_real, _parts(value.inputs[0])))}
+    return [value for value in cells if any(map(_is_real, _parts(value.inputs[0])))]
 
 
 def ranges_of(model: Model, samples: Sequence[Sequence[Array]]) -> Ranges:
@@ -47,11 +47,12 @@ def ranges_of(model: Model, samples: Sequence[Sequence[Array]]) -> Ranges:
             f"calibrate is for recurrent layers whose inputs the model does not quantize, and {model.name} has none; "
             "leave it out."
         )
-    part = Graph(model.network.inputs, tuple(found.values()))
-    read = [evaluate(part, sample) for sample in samples]
-    each = zip(*read, strict=True)
-    ends = ([float(end(numbers)) for end in (np.min, np.max)] for numbers in map(np.concatenate, each))
-    return {name: (low, high) for name, (low, high) in zip(found, ends, strict=True)}
+    part = Graph(model.network.inputs, tuple(value.inputs[0] for value in found))
+    ends: dict[str, list[float]] = {value.source: [] for value in found}
+    for sample in samples:
+        for value, numbers in zip(found, evaluate(part, sample), strict=True):
+            ends[value.source] += [float(numbers.min()), float(numbers.max())]
+    return {name: (min(numbers), max(numbers)) for name, numbers in ends.items()}
 
 
 def with_ranges(model: Model, ranges: Ranges) -> Model:
@@ -86,13 +87,6 @@ def _in_bytes(real: Value, low: float, high: float) -> Value:
     zero_point = round(least - min(low, 0) / float(scale))
     function = FloatQuantization(scale, zero_point, _KIND, half_to_even=True)
     return computed(Dequantize(scale=scale, zero_point=zero_point), computed(Quantize(function=function), real))
-
-
-def _moved(value: Value) -> Value:
-    """The tensor that another one has the elements of."""
-    while isinstance(value.operator, Move):
-        (value,) = value.inputs
-    return value
 
 
 def _parts(value: Value) -> Iterator[Value]:
