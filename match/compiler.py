@@ -47,10 +47,12 @@ from match.passes.border import Border
 from match.passes.one_sample import sample_by_sample
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
+from match.passes.with_ranges import Ranges, ranges_of, with_ranges
 from match.passes.with_states import checked_states, with_states
 from match.report import REPORT, Report
 from match.report.file import read_report
 from match.report.shown import ShownReport
+from match.run.samples import checked
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
@@ -170,9 +172,18 @@ def _read(
     asked = Asked.of(target, options)
     with stopwatch.phase("frontend"):
         named = sample_by_sample(_named(_model(model, params), options.name, asked.chip))
-        network = with_border(with_states(named, checked_states(options.states)), border)
+        ranged = with_ranges(named, _ranges(named, options.calibrate))
+        network = with_border(with_states(ranged, checked_states(options.states)), border)
     check_border(network, asked.chip)
     return network, asked
+
+
+def _ranges(model: Model, calibrate: Mapping[str, Any] | None) -> Ranges:
+    """The ranges of what recurrent layers read in some samples, if there are any."""
+    if calibrate is None:
+        return {}
+    samples, _ = checked(model, calibrate)
+    return ranges_of(model, list(zip(*samples.values(), strict=True)))
 
 
 def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> CapacityError:
@@ -229,7 +240,8 @@ def validate(
     manifest = runs.read_manifest(folder)
     kept = {state.name: state.output for state in report.model.states if state.output}
     model = replace(model, name=report.model.name)
-    model = with_states(sample_by_sample(model) if report.model.batch > 1 else model, kept)
+    model = with_ranges(sample_by_sample(model) if report.model.batch > 1 else model, report.model.ranges)
+    model = with_states(model, kept)
     model = with_border(model, Border.between(model, manifest.inputs, manifest.outputs))
     asked = report.options
     options = Options.parse(

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
@@ -121,6 +122,16 @@ class CompileOptions:
             "the report says how far.",
         ),
     ] = False
+    calibrate: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibrate",
+            metavar="X.npz",
+            help="Samples of the inputs, for --quantize-recurrent where the model does not quantize what LSTM and GRU "
+            "read: it gets 8 bits in the range that they have there.",
+            show_default="none",
+        ),
+    ] = None
     states: Annotated[
         list[str] | None,
         typer.Option(
@@ -163,12 +174,15 @@ class CompileOptions:
     def asked(self) -> CompileArguments:
         """The same as arguments of `match.compile`."""
         same = {name: value for name, value in vars(self).items() if name not in ("no_cache", "no_fuse")}
+        from match.files import npz
+
         read = {
             "modules": None if self.modules is None else [name.strip() for name in self.modules.split(",")],
             "settings": settings_of(self.settings or ()),
             "cache": not self.no_cache,
             "fuse": not self.no_fuse,
             "states": states_of(self.states or ()),
+            "calibrate": None if self.calibrate is None else npz.read(self.calibrate),
         }
         return cast("CompileArguments", same | read)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, TypedDict
 
+import numpy.typing as npt
+
 from match.errors import OptionError
 from match.target.memory_sizes import GivenSizes
 
@@ -49,6 +51,8 @@ class CompileArguments(PartitionArguments, total=False):
 
     l2: None, or bytes of main memory that the network has, as those of `l1`, in place of the target's own less an
         estimate of the program; what they cannot hold goes to external memory.
+    calibrate: None, or samples of the inputs, as for `CompiledModel.run`, with `quantize_recurrent`: what recurrent
+        layers read gets 8 bits in the range that it has there, where the model does not quantize it.
     states: None, or outputs that are inputs in the next inference, by the names of these, such as
         ``{"h_in": "h_out"}``; the network keeps them, beside what the model itself keeps, and they begin as the real
         number 0.
@@ -60,6 +64,7 @@ class CompileArguments(PartitionArguments, total=False):
     """
 
     l2: int | str | None
+    calibrate: Mapping[str, npt.NDArray[Any]] | None
     states: Mapping[str, str] | None
     name: str | None
     input_type: str | None

@@ -111,6 +111,7 @@ class Options:
     l1: Sizes | None = None
     l2: int | str | None = None
     settings: Mapping[str, Any] | None = None
+    calibrate: Mapping[str, Any] | None = None
     states: Mapping[str, str] | None = None
     name: str | None = None
     input_type: str | None = None
@@ -194,4 +195,6 @@ class Options:
             raise OptionError(
                 "quantize_recurrent changes what LSTM and GRU compute, and numerics 'exact' keeps it; leave one out."
             )
+        if options.calibrate is not None and not options.quantize_recurrent:
+            raise OptionError("calibrate gives ranges to what quantize_recurrent makes integers; ask for that, too.")
         return options

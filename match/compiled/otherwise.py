@@ -7,30 +7,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from match.compilation.options import Numerics
 from match.compilation.stopwatch import Stopwatch
 from match.compiled.stations import Asked, Questions, cycles_of, integer_form, predicted
 from match.errors import MatchError, OptionError
 from match.frontend.model import Model, ModelTensor
-from match.graph.cells import RealCells
 from match.graph.elements import Dequantize, Quantize
 from match.graph.moves import Move
-from match.graph.rewrite import rewrite
-from match.graph.value import Graph, Value, computed, readers
-from match.ir.float_border import FloatQuantization
+from match.graph.value import Graph, Value, readers
 from match.partitioning.quantizable import has_wide_activations, quantized_operators
 from match.passes.border import Border
 from match.passes.with_border import with_border
+from match.passes.with_ranges import unquantized_cells, with_ranges
 from match.passes.with_states import with_states
 from match.report.changes import Change, Otherwise
 from match.target.registry import get_target
 
 _BYTES = "int8", "uint8"
-
-_SOME_SCALE = 2**-6
-"""The scale of a tensor whose range is not known."""
 
 
 def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Otherwise:
@@ -49,7 +42,7 @@ def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Oth
         outputs=_outputs(model),
         states=_states(model),
         quantizable=answers.quantizable(),
-        unquantized=frozenset(value.source for value in _on_real_numbers(model)),
+        unquantized=frozenset(value.source for value in unquantized_cells(model)),
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=partial(quantized_operators, model, asked.options),
         wide_activations=has_wide_activations(model.network),
@@ -72,14 +65,6 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
         return None
 
 
-def _on_real_numbers(model: Model) -> list[Value]:
-    """Recurrent layers whose inputs the model does not quantize, in front of what moves them."""
-    if not isinstance(model.network, Graph):
-        return []
-    cells = (value for value in model.network.values if isinstance(value.operator, RealCells))
-    return [value for value in cells if not isinstance(_moved(value.inputs[0]).operator, Dequantize | RealCells)]
-
-
 def _moved(value: Value) -> Value:
     """The tensor that another one has the elements of."""
     while isinstance(value.operator, Move):
@@ -88,18 +73,8 @@ def _moved(value: Value) -> Value:
 
 
 def _with_quantized_inputs(model: Model) -> Model:
-    """The model with 8 bits in front of recurrent layers; cycles do not depend on the scale."""
-    assert isinstance(model.network, Graph), "layers were found in it"
-    cells = {*_on_real_numbers(model)}
-    function = FloatQuantization(np.float32(_SOME_SCALE), 0, "int8", half_to_even=True)
-
-    def rule(value: Value, original: Value) -> Value:
-        if original not in cells:
-            return value
-        integers = computed(Quantize(function=function), value.inputs[0])
-        return replace(value, inputs=(computed(Dequantize(scale=function.scale, zero_point=0), integers),))
-
-    return replace(model, network=rewrite(model.network, rule))
+    """The model with 8 bits in front of recurrent layers; cycles do not depend on the range."""
+    return with_ranges(model, {value.source: (-1.0, 1.0) for value in unquantized_cells(model)})
 
 
 def _inputs(model: Model, kind: str) -> Change | None:

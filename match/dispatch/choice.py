@@ -23,7 +23,6 @@ from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.ir.attributes import Own
 from match.ir.constants import LayerConstants
-from match.ir.float_average import core_is_reference
 from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Op, Operand
 from match.mapping.memory import Memory
 from match.mapping.schedule import Schedule
@@ -120,7 +119,7 @@ class Offers:
             candidates=self.candidates,
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
-            reference=self.workload.reference and (offer is not None or core_is_reference(layer)),
+            reference=self.workload.reference,
             floating=layer.floating or (offer is None and layer.op in FLOATING_ON_CORE),
             runner_up=runner_up,
             forms=tuple(map(_inexact, offer.request.forms)) if offer else (),

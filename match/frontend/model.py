@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +81,9 @@ class Model:
     returns a tuple. The `states` are behind inputs and outputs there, in order. `sha256` is the hash of the file, or of
     the Relay text where there is none. `data` are the bytes of the file, weights from other files included; None for
     Relay. `original` is the model of the file where inputs or outputs are to have another type or layout than there, to
-    be states, or one sample of a `batch` of so many; else it is None. `notes` are sentences about what the file leaves
-    open and the front end decided.
+    be states, or one sample of a `batch` of so many; else it is None. `ranges` are those of what recurrent layers read,
+    by their names, where that was given 8 bits that the file does not have. `notes` are sentences about what the file
+    leaves open and the front end decided.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Model:
     notes: tuple[str, ...] = ()
     states: tuple[ModelState, ...] = ()
     batch: int = 1
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     @property
     def module(self) -> tvm.IRModule:

@@ -22,6 +22,7 @@ from match.frontend.reasons import sentence
 from match.graph.reals import Levels
 from match.graph.value import Graph
 from match.rewrites.quantized_groups import with_quantized_groups
+from match.rewrites.unsigned_pairs import with_unsigned_pairs
 
 _NARROW, _WIDE = frozenset({"int8", "uint8"}), frozenset({"int16", "uint16"})
 
@@ -69,7 +70,7 @@ def _of_quantized(file: OnnxFile, path: Path) -> Model:
     network = network_of(file.proto, file.inputs, file.open_shapes, path)
     reals = reals_of(network, path)
     _check_quantized(reals, path)
-    read = with_quantized_groups(reals)
+    read = with_quantized_groups(with_unsigned_pairs(reals))
     outputs = _of_shapes(network.outputs, [value.shape for value in read.outputs])
     inputs = with_indices(network.inputs, read)
     return Model(path.stem, "", read, inputs, outputs, Rounding.ONNXRUNTIME, network.data)

@@ -177,12 +177,39 @@ class Dequantize(OfElements):
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | None:
         """A table of numbers, of 8 bits."""
         x_dtype = inputs[0].dtype
-        if x_dtype not in _BYTES:
-            return None
-        numbers = self.outputs(x_dtype)
-        table = np.roll(numbers, 128) if x_dtype == "int8" else numbers
-        layer = element_wise(Op.DEQUANTIZE, result.shape, x_dtype, result.dtype)
-        return Described(layer, LayerConstants(Table(table)))
+        return _table_of_reals(self.outputs(x_dtype), x_dtype, result) if x_dtype in _BYTES else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RealLookup(OfElements):
+    """A function of one value of 8 bits in float32: `numbers` (256,), in ascending order of the values."""
+
+    called: ClassVar[str] = "real_lookup"
+    elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.MOVES
+    converts: ClassVar[bool] = True
+
+    numbers: Float32Array
+    dtype: str = "float32"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The entries."""
+        return entries(self.numbers, inputs[0])
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Entries in another order."""
+        del more
+        return replace(self, numbers=inputs[0].by_stored(self.numbers))
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """A table of numbers, as that of a dequantize."""
+        return _table_of_reals(self.numbers, inputs[0].dtype, result)
+
+
+def _table_of_reals(numbers: Float32Array, x_dtype: str, result: Tensor) -> Described:
+    table = np.roll(numbers, 128) if x_dtype == "int8" else numbers
+    layer = element_wise(Op.DEQUANTIZE, result.shape, x_dtype, result.dtype)
+    return Described(layer, LayerConstants(Table(table)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from match.arithmetic.interface import Float32Array
 from match.graph import windows
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.windows import not_one_map, windowed
@@ -27,8 +28,7 @@ class FloatAverage(Operator):
 
     scale, zero: the map's quantization.
     function: of the mean, which is divided by the pixels of a window that lie inside the map.
-    padding: around the map; windows may reach beyond it below and on the right where `hanging`.
-    hanging: onnxruntime divides by all pixels of a window that reaches beyond the padding.
+    padding: around the map.
     """
 
     called: ClassVar[str] = "float_average"
@@ -39,46 +39,35 @@ class FloatAverage(Operator):
     window: tuple[int, int]
     strides: tuple[int, int]
     padding: Padding
-    hanging: bool
 
     def result(self, *inputs: Tensor) -> Tensor:
         """A map of as many pixels as there are windows."""
         batch, rows, columns, channels = inputs[0].shape
-        counts = windows.outputs((rows, columns), self.window, self.strides, self._reached((rows, columns)))
+        counts = windows.outputs((rows, columns), self.window, self.strides, self.padding)
         return Tensor((batch, *counts, channels), self.function.dtype)
 
-    def _reached(self, extents: tuple[int, int]) -> Padding:
-        """The padding, with what hanging windows reach beyond it."""
-        if not self.hanging:
-            return self.padding
-        added = self.padding.top + self.padding.bottom, self.padding.left + self.padding.right
-        more = (
-            -(extent + side - size) % step
-            for extent, side, size, step in zip(extents, added, self.window, self.strides, strict=True)
-        )
-        bottom, right = more
-        top, left = self.padding.top, self.padding.left
-        return Padding(top, left, self.padding.bottom + bottom, self.padding.right + right)
+    def inside(self, extents: tuple[int, int]) -> Float32Array:
+        """How many pixels of windows lie inside a map of so many rows and columns, float32 (1, rows, columns, 1)."""
+        return self._summed(np.ones((1, *extents, 1), np.float32))
 
     def compute(self, *inputs: Array) -> Array:
         """Sums in float32, row by row of the window, divided by their number."""
         (x,) = inputs
-        reached = self._reached((x.shape[1], x.shape[2]))
-        _, rows, columns, _ = self.result(Tensor(x.shape, str(x.dtype))).shape
-        numbers = (x.astype(np.int64) - self.zero).astype(np.float32) * self.scale
-        wide = windows.padded(numbers, reached, 0)
-        inside = windows.padded(np.ones_like(numbers), reached, 0)
-        total = np.zeros((len(x), rows, columns, x.shape[3]), np.float32)
-        count = np.zeros_like(total)
+        total = self._summed((x.astype(np.int64) - self.zero).astype(np.float32) * self.scale)
+        return self.function(total / self.inside((x.shape[1], x.shape[2]))).astype(self.function.dtype)
+
+    def _summed(self, numbers: Float32Array) -> Float32Array:
+        wide = windows.padded(numbers, self.padding, 0)
+        counts = windows.outputs((numbers.shape[1], numbers.shape[2]), self.window, self.strides, self.padding)
+        total = np.zeros((len(numbers), *counts, numbers.shape[3]), np.float32)
         for place in np.ndindex(*self.window):
-            total += windows.taken(wide, place, (rows, columns), self.strides)
-            count += windows.taken(inside, place, (rows, columns), self.strides)
-        return self.function(total / count).astype(self.function.dtype)
+            total += windows.taken(wide, place, counts, self.strides)
+        return total
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
-        """TVM's C multiplies by the reciprocal of the pixels, which rounds otherwise but for powers of two."""
-        own, pixels = super().work(result, inputs), math.prod(self.window)
-        return replace(own, combined=result.elements * pixels, floating=True, exact=pixels.bit_count() == 1)
+        """An addition for each pixel of each window."""
+        own = super().work(result, inputs)
+        return replace(own, combined=result.elements * math.prod(self.window), floating=True)
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """The map's zero point grows. Outputs stay, as float32 rounds together with their zero point."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.graph import moves
-from match.graph.elements import Lookup
+from match.graph.elements import Lookup, RealLookup
 from match.graph.integers import Elementwise, Entries
 from match.graph.moves import Columns, Concatenate
 from match.graph.opaque import Constant
@@ -141,6 +141,8 @@ def lookup(x: Value, outputs: npt.NDArray[Any], *, exact: bool = True) -> Value:
     dtype = str(outputs.dtype)
     if dtype in ("int8", "uint8"):
         return computed(Lookup(outputs=outputs.astype(np.int64), dtype=dtype), x, exact=exact)
+    if dtype == "float32":
+        return computed(RealLookup(numbers=outputs), x, exact=exact)
     return computed(Entries(table=outputs), places(x), exact=exact)
 
 

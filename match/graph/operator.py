@@ -108,7 +108,7 @@ class Stored:
         """Whether values are stored as they are."""
         return self.values == self.dtype and not self.more
 
-    def by_stored(self, table: Int64Array) -> Int64Array:
+    def by_stored(self, table: Array) -> Array:
         """A table (..., 256) by values of 8 bits in ascending order as one by the numbers stored, in ascending order.
 
         A number that is stored for no value has the entry of the largest one.

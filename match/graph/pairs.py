@@ -496,7 +496,7 @@ def _tables(tables: Int64Array, inputs: Sequence[Stored]) -> Int64Array:
     return np.stack([x.by_stored(table) for table, x in zip(tables, inputs, strict=True)])
 
 
-def entries(table: Int64Array, x: Array) -> Int64Array:
+def entries(table: Array, x: Array) -> Array:
     """The entries of a table (256,), by values in ascending order, for a tensor of 8 bits."""
     return table[x.astype(np.intp) - value_range(str(x.dtype))[0]]
 

@@ -1,4 +1,4 @@
-"""Average pooling in float32: how integers tell its outputs (match_float_average_t), and where TVM's C is the same."""
+"""Average pooling in float32: how integers tell its outputs (match_float_average_t)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.float_border import FloatQuantization
-from match.ir.layer import Layer, Op
 
 _LARGEST_SHIFT = 22
 _FARTHEST = 255
@@ -75,18 +74,3 @@ class FloatAverage:
     @property
     def _fits(self) -> bool:
         return math.ldexp(_FARTHEST * self._ratio + 257, self.shift) < 1 << 31
-
-
-def core_is_reference(layer: Layer) -> bool:
-    """Whether TVM's C computes what kernels of modules do, which is all layers but means in float32.
-
-    It multiplies by the reciprocal of a window's size. That is the quotient if all sizes, also of windows that reach
-    into the padding, are powers of two.
-    """
-    if layer.op is not Op.FLOAT_AVG_POOL2D:
-        return True
-    sides = zip((layer.oy, layer.ox), layer.stride, (layer.fy, layer.fx), (layer.iy, layer.ix), strict=True)
-    hanging = any((count - 1) * step + size > extent for count, step, size, extent in sides)
-    if any(layer.padding) or hanging:
-        return max(layer.fy, layer.fx) <= 2
-    return (layer.fy * layer.fx).bit_count() == 1

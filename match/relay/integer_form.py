@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.interface import Float32Array
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
@@ -78,7 +79,6 @@ def real_sums(accumulator: relay.Expr) -> relay.Expr:
 
     - the sums of a layer;
     - a QNN operator that requantizes: the outputs of that operator are meant;
-    - an average in floating point that a quantize reads: the quantized average is meant;
     - the places of entries in a table: the entries are meant;
     - a dequantize: the operators that read the dequantized tensor are meant.
     """
@@ -361,7 +361,12 @@ def lookup_pair(
     return _entries(outputs, relay.add(row, _index(b, dtypes[1])), dtype, real)
 
 
-def _entries(outputs: Int64Array, index: relay.Expr, dtype: str, real: bool) -> relay.Expr:
+def real_lookup(x: relay.Expr, numbers: Float32Array, x_dtype: str, *, real: bool = False) -> relay.Expr:
+    """A function of one 8-bit value in float32: `numbers` (256,), in ascending order of x; `real` as for a `lookup`."""
+    return _entries(numbers, _index(x, x_dtype), "float32", real)
+
+
+def _entries(outputs: Int64Array | Float32Array, index: relay.Expr, dtype: str, real: bool) -> relay.Expr:
     return relay.take(relay.const(outputs.astype(dtype).reshape(-1)), real_sums(index) if real else index)
 
 

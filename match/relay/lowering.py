@@ -16,6 +16,7 @@ from match.graph.elements import (
     LeakyRelu,
     Lookup,
     Quantize,
+    RealLookup,
     Requantize,
     RequantizeReal,
 )
@@ -172,6 +173,8 @@ def _element(
     match operator:
         case Lookup():
             return integer_form.lookup(x, operator.outputs, tensors[0].dtype, operator.dtype, real=real)
+        case RealLookup():
+            return integer_form.real_lookup(x, operator.numbers, tensors[0].dtype, real=real)
         case ChannelLookup():
             return integer_form.channel_lookup(x, operator.outputs, tensors[0].dtype, operator.dtype, real=real)
         case Quantize():
@@ -270,7 +273,8 @@ def _row(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Ten
         case Resize():
             return resized(operator, x, exact=exact)
         case FloatAverage():
-            return float_average(operator, x, exact=exact)
+            _, rows, columns, channels = tensors[0].shape
+            return float_average(operator, x, (rows, columns), channels)
         case _:
             return None
 

@@ -67,11 +67,8 @@ def is_reference(call: relay.Call) -> bool:
     constants = [argument for argument in call.args if isinstance(argument, relay.Constant)]
     if name == "divide":  # by a scalar TVM multiplies by the reciprocal, which rounds otherwise
         return constants == [call.args[1]] and len(shape(call.args[1])) > 0
-    if name == _WINDOWED_MEAN:  # of marked numbers the reference adds up in an order that is not known
-        numbers = call.args[0]
-        while is_call(numbers, "nn.pad", *REARRANGEMENTS):
-            numbers = numbers.args[0]
-        return not is_real_sums(numbers) and math.prod(map(int, call.attrs.pool_size)).bit_count() == 1
+    if name == _WINDOWED_MEAN:  # a product with the reciprocal of their number
+        return math.prod(map(int, call.attrs.pool_size)).bit_count() == 1
     return name in _EXACT_REALS or (name in _ROUNDED_ONCE and bool(constants))
 
 

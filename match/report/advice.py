@@ -173,7 +173,8 @@ def _unquantized(report: Report, otherwise: Otherwise) -> Iterator[Advice]:
         cycles = otherwise.quantized_inputs()
         if cycles is not None:
             gain = f"{cycles:,} cycles instead of {total:,} ({(cycles - total) / total:+.0%})"
-            sentence += f": with 8 bits there, and --quantize-recurrent, the network is predicted to take {gain}"
+            asked = "--quantize-recurrent --calibrate X.npz, samples of the inputs"
+            sentence += f": with {asked}, it gets 8 bits, and the network is predicted to take {gain}"
         yield Advice(
             kind="recurrent",
             sentence=f"{sentence}.",

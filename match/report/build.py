@@ -137,6 +137,7 @@ def build(
             outputs=tuple(_tensor(tensor) for tensor in model.outputs),
             states=kept,
             batch=model.batch,
+            ranges=dict(model.ranges),
         ),
         target=_target(target, layers),
         options=_options(target, options),

@@ -24,6 +24,7 @@ def predicted_advice(report: Report, otherwise: Otherwise, least: float) -> Iter
     try_out = _Tried(report, otherwise.cycles, least)
     yield from _border(report, otherwise, try_out)
     yield from _recurrent(report, otherwise, try_out)
+    yield from _rescaled(report, try_out)
     yield from _memory(report, try_out)
     yield from _external(report, _Tried(report, lambda change: otherwise.whole, least))
     if not report.options.fuse:
@@ -159,6 +160,17 @@ def _recurrent(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterato
     )
     change = Change.of(quantize_recurrent=True) if sources else None
     yield from try_out(change, "recurrent", layers, sentence, cycles_of(layers))
+
+
+def _rescaled(report: Report, try_out: _Tried) -> Iterator[Advice]:
+    """Layers that modules which shift alone refuse, and would take with their scales in weights."""
+    if report.options.numerics == "exact" or report.options.rescale:
+        return
+    left = [layer for layer in report.layers if layer.module == CPU and layer.macs]
+    layers = [layer for layer in left if any(one.refusal for one in layer.candidates)]
+    sentence = f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, as modules refuse its scales"
+    more = ", which moves outputs as its report says"
+    yield from try_out(Change.of(rescale=True), "scales", layers, sentence, cycles_of(layers), more)
 
 
 def _memory(report: Report, try_out: _Tried) -> Iterator[Advice]:

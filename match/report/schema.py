@@ -38,6 +38,7 @@ AdviceKind = Literal[
     "offload",
     "external memory",
     "numerics",
+    "scales",
     "states",
 ]
 
@@ -67,6 +68,7 @@ class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference.
 
     `batch` is how many samples the model computes at once, where an inference of the C is one of them; else 1.
+    `ranges` are those of what recurrent layers read, by their names, where samples gave it 8 bits.
     """
 
     name: str
@@ -76,6 +78,7 @@ class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: tuple[TensorSummary, ...]
     states: tuple[StateSummary, ...] = ()
     batch: int = 1
+    ranges: dict[str, tuple[float, float]] = {}
 
 
 class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

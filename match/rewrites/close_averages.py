@@ -20,7 +20,7 @@ def with_close_averages(graph: Graph) -> Graph:
 def _rule(value: Value, original: Value) -> Value:
     del original
     average = value.operator
-    if not isinstance(average, FloatAverage) or average.hanging:
+    if not isinstance(average, FloatAverage):
         return value
     function, (x,) = average.function, value.inputs
     output = QuantizedType(function.scale, function.zero_point, function.dtype)

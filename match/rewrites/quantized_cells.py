@@ -35,7 +35,8 @@ def with_quantized_cells(graph: Graph) -> Graph:
     quantizing = _Quantizing()
     changed = rewrite(graph, quantizing.rule)
     if not quantizing.layers:
-        left = f"{_FOR}, and this network has {quantizing.left}; quantize that, too, or leave the option out."
+        what = "give samples (--calibrate), quantize that, too, or leave the option out"
+        left = f"{_FOR}, and this network has {quantizing.left}; {what}."
         raise OptionError(left if quantizing.left else NONE_TO_QUANTIZE)
     return changed
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from match.graph.make import cut, reshaped
-from match.graph.moves import NARROW, Concatenate
+from match.graph.make import constant, cut, reshaped
+from match.graph.moves import Concatenate
 from match.graph.opaque import Constant
 from match.graph.operator import Described, Known, Operator
 from match.graph.rewrite import rewrite
@@ -45,8 +45,8 @@ class _Splitter:
     def rule(self, value: Value, original: Value) -> Value:
         """A layer of each map, and all of them together."""
         del original
-        batch = value.shape[0] if value.shape and value.dtype in NARROW else 1
-        axes = [None if isinstance(x.operator, Constant) else 0 for x in value.inputs]
+        batch = value.shape[0] if value.shape else 1
+        axes = [None if _is_shared(x, value) else 0 for x in value.inputs]
         given = [(x, axis is None) for x, axis in zip(value.inputs, axes, strict=True)]
         if batch == 1 or not all(shared or x.shape[:1] == (batch,) for x, shared in given):
             return value
@@ -78,8 +78,22 @@ class _Splitter:
         if x in self._split:
             return self._split[x]
         if x not in self._cut:
-            self._cut[x] = tuple(cut(x, 0, number, number + 1) for number in range(x.shape[0]))
+            self._cut[x] = tuple(_part(x, number) for number in range(x.shape[0]))
         return self._cut[x]
+
+
+def _is_shared(x: Value, reader: Value) -> bool:
+    """Whether the parts of an operator all read a tensor as it is: constants, but those with elements for each part."""
+    assert reader.operator is not None, "it reads"
+    of_each = reader.operator.elementwise and (len(x.shape), x.shape[:1]) == (len(reader.shape), reader.shape[:1])
+    return isinstance(x.operator, Constant) and not of_each
+
+
+def _part(x: Value, number: int) -> Value:
+    """A map of a tensor."""
+    if isinstance(x.operator, Constant):
+        return constant(x.operator.array[number : number + 1])
+    return cut(x, 0, number, number + 1)
 
 
 def _of_all_pixels(value: Value) -> Value:

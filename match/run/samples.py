@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from match.codegen.manifest import Manifest
 from match.errors import InputError, OptionError, ToolchainError
-from match.frontend.model import ModelTensor, tensor_bytes
+from match.frontend.model import Model, ModelTensor, tensor_bytes
 from match.target.arguments import is_a, whole_number
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -76,7 +76,7 @@ def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
     return rng.integers(limits.min, limits.max, tensor.shape, dtype=dtype, endpoint=True)
 
 
-def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Given]:
+def checked(manifest: Manifest | Model, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Given]:
     """Returns the inputs in the project's order, each with samples along a first axis, and how they were given.
 
     Raises:

@@ -45,7 +45,7 @@ def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         ({"cache": 3}, "cache is True, False or a folder, which is a path, not 3"),
         ({"numerics": "float"}, "numerics 'float' is unknown; choose one of: hardware, exact"),
         ({"rescale": "yes"}, "rescale is whether"),
-        ({"numeric": "exact"}, "there is no option 'numeric' here; choose among: at_most, cache, engine"),
+        ({"numeric": "exact"}, "there is no option 'numeric' here; choose among: at_most, cache, calibrate"),
         ({"in_place": "never"}, "there is no option 'in_place' here"),
     ],
 )

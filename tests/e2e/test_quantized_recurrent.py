@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from msgspec import UNSET
 
 import match
 from match.arithmetic.tflite_functions import logistic_of_16_bits
-from match.errors import CapacityError, OptionError
+from match.errors import CapacityError, InputError, OptionError
 from tests.devtools.zoo.reference import run
 from tests.kernels.recurrent import Curve, Gru, Lstm
 from tests.passes.onnx_models import OnnxModel, quantize
@@ -160,21 +161,56 @@ def test_the_advice_names_the_option() -> None:
     assert not any(one.kind in ("recurrent", "float operators") for one in whole.advice)
 
 
-def test_a_layer_whose_input_is_not_quantized() -> None:
-    """Advice and error say what to do; the gain is that of the layer with a quantized input."""
-    quantized = with_quantized_output(network("GRU", "forward", weights_of("GRU", 1)))
+def on_real_numbers(quantized: onnx.ModelProto) -> onnx.ModelProto:
+    """The network of a layer that reads the input as it is."""
     model = onnx.ModelProto()
     model.CopyFrom(quantized)
     (cell,) = (node for node in model.graph.node if node.op_type == "GRU")
     cell.input[0] = "x"
+    return model
+
+
+def test_a_layer_whose_input_is_not_quantized() -> None:
+    """Advice and error say what to do; the gain is that of the layer with a quantized input."""
+    quantized = with_quantized_output(network("GRU", "forward", weights_of("GRU", 1)))
+    model = on_real_numbers(quantized)
     plain = match.predict(model, "gap9").totals.cycles
     advice = match.predict(model, "gap9").advice[0]
     whole = match.predict(quantized, "gap9", quantize_recurrent=True).totals.cycles
     assert (advice.kind, advice.change) == ("recurrent", {})
-    assert "as the model does not quantize its input: with 8 bits there, and --quantize-recurrent" in advice.sentence
+    assert "does not quantize its input: with --quantize-recurrent --calibrate X.npz, samples of" in advice.sentence
     assert advice.cycles == pytest.approx(plain - whole, rel=0.1)
-    with pytest.raises(OptionError, match="whose input the model does not quantize; quantize that, too"):
+    with pytest.raises(OptionError, match=r"whose input the model does not quantize; give samples \(--calibrate\)"):
         match.predict(model, "gap9", quantize_recurrent=True)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_samples_say_the_range_of_an_input(direction: str, tmp_path: Path) -> None:
+    """It gets the 8 bits that a quantizer would give it: outputs and cycles are those of the network that has these."""
+    quantized = with_quantized_output(network("GRU", direction, weights_of("GRU", 1 + (direction == "bidirectional"))))
+    path = tmp_path / "layer.onnx"
+    onnx.save(on_real_numbers(quantized), path)
+    ends = (np.array([0, 255]) - ZERO) * SCALE  # of all numbers that the other one has
+    shape = 3, STEPS, BATCH, FEATURES
+    samples = np.linspace(ends[0], ends[1], math.prod(shape), dtype=np.float32).reshape(shape)
+    compiled = match.compile(path, "gap9", cache=False, quantize_recurrent=True, calibrate={"x": samples})
+    other = match.compile(quantized, "gap9", cache=False, quantize_recurrent=True)
+    assert compiled.report.totals.cycles == pytest.approx(other.report.totals.cycles, rel=0.01)
+    real = ((levels(4) - ZERO) * SCALE).astype(np.float32)
+    (found,), (expected,) = (one.run({"x": real}).values() for one in (compiled, other))
+    assert np.array_equal(found, expected)
+    compiled.save(tmp_path / "project")
+    assert match.validate(tmp_path / "project", inputs={"x": real}).equal
+
+
+def test_what_needs_no_samples() -> None:
+    model, samples = network("GRU", "forward", weights_of("GRU", 1)), {"x": np.zeros((STEPS, BATCH, FEATURES), "f")}
+    with pytest.raises(OptionError, match="calibrate is for recurrent layers whose inputs the model does not quantize"):
+        match.predict(model, "gap9", quantize_recurrent=True, calibrate=samples)
+    with pytest.raises(OptionError, match="calibrate gives ranges to what quantize_recurrent makes integers"):
+        match.predict(model, "gap9", calibrate=samples)
+    with pytest.raises(InputError, match="the inputs given are y; network takes: x"):
+        match.predict(model, "gap9", quantize_recurrent=True, calibrate={"y": samples["x"]})
 
 
 def test_a_network_that_only_fits_with_the_option() -> None:

@@ -49,12 +49,20 @@ AVERAGE = """\
 v0: uint8[1, 4, 6, 3] = input('x')
 v1: uint8[1, 2, 3, 3] = float_average(v0, scale=float32(0.5), zero=3, function=FloatQuantization(scale=float32(0.25), \
 zero_point=7, dtype='uint8', half_to_even=True, zero_first=True), window=(2, 2), strides=(2, 2), \
-padding=Padding(0, 0, 0, 0), hanging=False)
+padding=Padding(0, 0, 0, 0))
+return v1
+"""
+
+AVERAGE_OF_SIX = """\
+v0: uint8[1, 7, 4, 3] = input('x')
+v1: uint8[1, 4, 4, 3] = float_average(v0, scale=float32(0.0371), zero=130, function=\
+FloatQuantization(scale=float32(0.0371), zero_point=131, dtype='uint8', half_to_even=True, zero_first=True), \
+window=(3, 2), strides=(2, 1), padding=Padding(0, 0, 2, 1))
 return v1
 """
 
 
-@pytest.mark.parametrize("source", [INTEGERS, SLICED, PADDED, AVERAGE], ids=["integers", "sliced", "padded", "average"])
+@pytest.mark.parametrize("source", [INTEGERS, SLICED, PADDED, AVERAGE, AVERAGE_OF_SIX])
 def test_what_tvm_computes(source: str) -> None:
     graph = parse(source)
     run, rng = Compiled(graph), np.random.default_rng(7)

@@ -65,6 +65,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "fuse": NO_TRUTH,
     "rescale": NO_TRUTH,
     "quantize_recurrent": NO_TRUTH,
+    "calibrate": (3, "x", [1], {"x": np.zeros((1, 16), np.uint8)}),
     "name": (*NO_NAME, "9x"),
     "input_type": NO_NAME,
     "output_type": NO_NAME,

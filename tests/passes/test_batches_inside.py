@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import match
 from match.dispatch.plan import CPU
+from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, quantize
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.cc
 
@@ -65,3 +68,21 @@ def test_compared_images(tmp_path: Path) -> None:
     (first, *_) = compiled.report.layers
     assert first.module != CPU
     assert [one.op for one in first.operators].count("conv2d") == 2
+
+
+def test_sums_that_nothing_quantizes(tmp_path: Path) -> None:
+    """The last convolution hands out real numbers."""
+    model, path = TrainedModel((1, 3, 16, 16)), tmp_path / "frames.onnx"
+    model.quantize(0.03, "uint8", 128)
+    model.add("Reshape", model.constant(np.array([3, 1, 16, 16])))
+    model.channels = 1
+    model.conv(8, pads=[1, 1, 1, 1])
+    model.quantize(0.05, "uint8", 120)
+    model.conv(6, pads=[1, 1, 1, 1])
+    onnx.save(model.build(), path)
+    compiled = match.compile(path, "gap9", numerics="exact", fuse=False)
+    assert all(layer.module != CPU for layer in compiled.report.layers if layer.macs)
+    x = np.random.default_rng(2).normal(0, 1, (1, 3, 16, 16)).astype(np.float32)
+    (expected,) = exact_session(path.read_bytes()).run(None, {"x": x})
+    (found,) = compiled.run({"x": x}).values()
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())

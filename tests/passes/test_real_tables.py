@@ -9,11 +9,15 @@ import onnx
 import pytest
 
 from match.frontend import load
+from match.graph.evaluate import evaluate
+from match.partitioning.pattern import Match
 from match.partitioning.pattern.rows import work_of
+from match.passes.pipeline import integer_network
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
 from tests.integer_relay import integer_relay
+from tests.layers_of import find
 from tests.partitioning.listed import on_core
 from tests.passes.running import executable
 from tests.passes.trained_models import TrainedModel
@@ -51,6 +55,21 @@ def test_equal_but_for_the_last_bits(function: str, kind: str, tmp_path: Path) -
     (ours,) = executable(module)({"x": x})
     (reference,) = exact_session(path.read_bytes()).run(None, {"x": x})
     assert len(np.unique(reference)) > 50
+    np.testing.assert_allclose(ours, reference, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_are_layers_as_a_dequantize_is(kind: str, tmp_path: Path) -> None:
+    """What computes them in NumPy and TVM's C have the same numbers."""
+    path = tmp_path / "model.onnx"
+    onnx.save(scored("Sigmoid", kind).build(), path)
+    network = integer_network(load(path), "uint8")
+    layers = [one for one in find(network) if isinstance(one, Match) and one.layer.op == "dequantize"]
+    assert [one.reference for one in layers] == [False]
+    x = np.random.default_rng(5).normal(0, 1, (1, 3, 12, 12)).astype(np.float32)
+    (ours,), (core,) = evaluate(network, [x]), executable(network)({"x": x})
+    assert np.array_equal(ours, core)
+    (reference,) = exact_session(path.read_bytes()).run(None, {"x": x})
     np.testing.assert_allclose(ours, reference, rtol=1e-5, atol=1e-6)
 
 

@@ -259,6 +259,16 @@ def test_following_the_first_sentence_gains_what_it_says(
     assert f"{before.totals.cycles - first.cycles:,} cycles instead of {before.totals.cycles:,}" in first.sentence
 
 
+def test_scales_that_could_go_into_weights() -> None:
+    """Beside the sentence on why a module refuses; not where that is done already, or would not be exact."""
+    before = match.predict(DIGITS, "diana")
+    (advice,) = (one for one in before.advice if one.kind == "scales")
+    assert advice.change == {"rescale": True}
+    assert advice.cycles == before.totals.cycles - match.predict(DIGITS, "diana", rescale=True).totals.cycles
+    others = match.predict(DIGITS, "diana", rescale=True), match.predict(DIGITS, "diana", numerics="exact")
+    assert not any(one.kind == "scales" for report in others for one in report.advice)
+
+
 def test_what_is_inexact_is_told(models_dir: Path) -> None:
     report = compiled("nearly_even_scales", "diana", models_dir, {})
     assert report.moved_outputs is not None

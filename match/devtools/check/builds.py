@@ -226,7 +226,6 @@ class Builds:
             window=(2, 2),
             strides=(2, 2),
             padding=Padding(),
-            hanging=False,
         )
         return partial(computed, average)
 

@@ -17,7 +17,6 @@ from match.graph.constants import numbers_of
 from match.graph.elements import DequantizeSums
 from match.graph.integers import Difference, Entries, Extreme
 from match.graph.make import arithmetic, array_of, constant, named, reshaped, transposed
-from match.graph.maps import TO_FIRST
 from match.graph.moves import Move
 from match.graph.opaque import Constant
 from match.graph.real_functions import is_function
@@ -69,12 +68,14 @@ def _rule(read: Readers, value: Value, original: Value) -> Value:
     match value.operator:
         case RealConvolution() | RealTransposed() | RealProduct():
             return _sums(value) or replace(value, exact=False)
-        case RealAverage() | RealReduction() if _is_of_layers(original, read) and (mean := _mean(value)) is not None:
-            return mean
-        case RealMatrices() | RealReduction() | RunningSum():
-            return replace(value, exact=False)
         case RealAverage(window=window):  # TVM's C multiplies by the reciprocal of the pixels
-            return replace(value, exact=value.exact and math.prod(window).bit_count() == 1)
+            exact = value.exact and math.prod(window).bit_count() == 1
+            total = None if exact and not _is_of_layers(original, read) else _total(value)
+            return total or replace(value, exact=exact)
+        case RealReduction():
+            return _total(value) or replace(value, exact=False)
+        case RealMatrices() | RunningSum():
+            return replace(value, exact=False)
         case RealFunction(function="cast", dtype="int32") if (whole := _whole_sums(value.inputs[0])) is not None:
             return whole
         case RealFunction(function="exp") if (exponentials := _exponentials(value)) is not None:
@@ -99,23 +100,27 @@ def _is_of_layers(value: Value, read: Readers) -> bool:
     )
 
 
-def _mean(value: Value) -> Value | None:
-    """The mean of each channel of a map of integers, as a product of its pixels and ones; None of other means."""
-    source, extents, operator = dequantized(value.inputs[0]), value.inputs[0].shape, value.operator
-    if source is None or len(extents) != 4:
-        return None
+def _total(value: Value) -> Value | None:
+    """Sums of integers along axes, or means, as products with ones, which are rounded once; None of other numbers."""
+    (x,), operator = value.inputs, value.operator
+    source = dequantized(x)
     match operator:
-        case RealAverage(window=window) if window == extents[1:3] and not any(operator.padding):
-            order, count = TO_FIRST, math.prod(window)
-        case RealReduction(function="mean", axes=(2, 3)):
-            order, count = (0, 1, 2, 3), operator.count(value.inputs[0].tensor)
+        case RealAverage(window=window) if window == x.shape[1:3] and not any(operator.padding):
+            axes = (1, 2)
+        case RealReduction(function="mean" | "sum"):
+            axes = operator.axes
         case _:
             return None
-    own, rows = source.quantization, reshaped(transposed(source.value, order), (-1, count))
+    if source is None:
+        return None
+    kept = [axis for axis in range(len(x.shape)) if axis not in axes]
+    count = math.prod(x.shape[axis] for axis in axes)
+    own, rows = source.quantization, reshaped(transposed(source.value, [*kept, *axes]), (-1, count))
     sums = dense_sums(rows, np.ones((1, count), np.int8))
+    is_sum = isinstance(operator, RealReduction) and operator.function == "sum"
     line = DequantizeSums(
         offset=sums.offset(np.zeros(1, np.int64), own.zero_point).astype(np.int32),
-        scale=np.array([own.scale / count], np.float32),
+        scale=np.array([own.scale / (1 if is_sum else count)], np.float32),
         bias=np.array([-0.0], np.float32),
     )
     return replace(reshaped(computed(line, sums.value, exact=False), value.shape), source=value.source)

@@ -74,7 +74,6 @@ def _of_windows(
         window=average.window,
         strides=average.strides,
         padding=padding,
-        hanging=False,
     )
     levels = computed(means, x, exact=real.exact)
     return levels if clip == output.limits else computed(Clip(limits=clip, dtype=output.dtype), levels)
