@@ -39,7 +39,7 @@ class CortexMBoard(MatchTarget):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PC, and the core under QEMU."""
+        """A PC, the core under QEMU, and the board."""
         return platforms(self.board)
 
 
