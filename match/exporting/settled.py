@@ -21,7 +21,9 @@ def settled(library: Library) -> Library:
     """The library with macros, and the rounding of real numbers, in its sources."""
     macros = "".join(f"#define {name} {value}\n" for name, value in library.defines.items())
     files = {
-        path: macros + (_SEPARATE if _REAL.search(text) else "") + text if path in library.sources else text
+        path: macros + (_SEPARATE if path.endswith(".c") and _REAL.search(text) else "") + text
+        if path in library.sources
+        else text
         for path, text in library.files.items()
     }
     return replace(library, files=files, defines={})

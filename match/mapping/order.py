@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-MOST_STATES = 20_000
-"""Sets of executed steps that are looked at; beyond them the search goes on with the best of each size."""
+MOST_STATES = 6_000
+"""Sets of executed steps that are looked at, as many of each size."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def least_peak(works: Sequence[Work], held: Sequence[Held], given: Sequence[int]
     """An order of execution with a small peak: the given one unless another has less.
 
     It has the least of all orders, by dynamic programming over the sets of steps that may have been executed, unless
-    there are more than `MOST_STATES` of these below the peak of the given order.
+    there are too many of these below the peak of the given order: then the best of each size are looked at.
     """
     problem = _Problem(works, held)
     known = peak_of(given, works, held)
@@ -69,7 +69,7 @@ def least_peak(works: Sequence[Work], held: Sequence[Held], given: Sequence[int]
         return tuple(given)
     whole = (1 << len(works)) - 1
     levels = [{0: problem.start}]
-    reached = 0
+    most = 1 + MOST_STATES // len(works)
     while whole not in levels[-1]:
         found: dict[int, _Best] = {}
         for done, best in levels[-1].items():
@@ -77,12 +77,11 @@ def least_peak(works: Sequence[Work], held: Sequence[Held], given: Sequence[int]
                 after = done | 1 << step
                 if one.peak < known and (after not in found or one.peak < found[after].peak):
                     found[after] = one
-        reached += len(found)
         if not found:
             return tuple(given)
-        if reached > MOST_STATES:
+        if len(found) > most:
             kept = sorted(found, key=lambda done: (found[done].peak, found[done].alive, done))
-            found = {done: found[done] for done in kept[: 1 + MOST_STATES // len(works)]}
+            found = {done: found[done] for done in kept[:most]}
         levels.append(found)
     return tuple(_traced(levels, whole))
 

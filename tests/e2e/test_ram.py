@@ -60,5 +60,7 @@ def test_less_main_memory_for_some_cycles() -> None:
     predicted = match.predict(GHOSTNET, "gap9", fuse=False, objective="ram", at_most="latency=2x")
     assert predicted.totals.cycles == least.report.totals.cycles
     assert predicted.totals.l2_peak_bytes == least.report.totals.l2_peak_bytes
-    for (name, tensor), other in zip(fastest.run(seed=1).items(), least.run(seed=1, sanitize=True).values(), strict=True):
+    for (name, tensor), other in zip(
+        fastest.run(seed=1).items(), least.run(seed=1, sanitize=True).values(), strict=True
+    ):
         np.testing.assert_array_equal(other, tensor, name)

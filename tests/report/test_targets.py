@@ -46,7 +46,7 @@ def test_objectives_are_those_that_a_target_has_figures_for() -> None:
     assert isinstance(console.file, io.StringIO)
     rows = {line.split()[0]: line for line in console.file.getvalue().splitlines() if line.strip()}
     assert "latency, bytes, energy" in rows["measured"]
-    assert "latency, bytes " in rows["mock"]
+    assert "latency, bytes, ram " in rows["mock"]
     assert "energy" not in rows["mock"]
 
 
