@@ -36,7 +36,15 @@ from tests.e2e import tflite_network
 pytestmark = pytest.mark.cc
 
 CORES = ("cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
-BOARDS = (*CORES, "nucleo_f446re", "pico_2")
+BOARDS = (
+    *CORES,
+    "nano_33_ble",
+    "nucleo_f446re",
+    "nucleo_h7a3zi",
+    "nucleo_u575zi",
+    "pico_2",
+    "stm32f746g_disco",
+)
 DEMO = Path(match.__file__).parent / "devtools" / "demo"
 
 
