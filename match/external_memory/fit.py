@@ -90,7 +90,8 @@ def _cycles(way: Partitioned) -> float:
 def _main_memory(way: tuple[Partitioned, Network]) -> tuple[float, ...]:
     """Bytes of main memory, with inputs and outputs beside the workspace and inside it; then cycles."""
     partitioned, network = way
-    return network.main_bytes, network.inside.bytes, _cycles(partitioned)
+    elsewhere = network.constant_bytes if partitioned.target.flash else 0
+    return network.main_bytes - elsewhere, network.inside.bytes, _cycles(partitioned)
 
 
 def _placed(

@@ -48,6 +48,14 @@ def test_the_branch_with_the_larger_tensors_is_first(target: str, monkeypatch: p
         np.testing.assert_array_equal(computed, graph.values[output])
 
 
+def test_constants_in_flash_are_no_main_memory() -> None:
+    """No cycles are given for fewer constants."""
+    fastest = match.compile(GHOSTNET, "cortex_m4")
+    least = match.compile(GHOSTNET, "cortex_m4", objective="ram")
+    assert least.report.totals.l2_peak_bytes == fastest.report.totals.l2_peak_bytes
+    assert least.report.totals.cycles == fastest.report.totals.cycles
+
+
 def test_less_main_memory_for_some_cycles() -> None:
     """Predictions and compilations take the same way."""
     fastest = match.compile(GHOSTNET, "gap9", fuse=False)
