@@ -57,17 +57,15 @@ def test_constants_in_flash_are_no_main_memory() -> None:
 
 
 def test_less_main_memory_for_some_cycles() -> None:
-    """Predictions and compilations take the same way."""
+    """A prediction takes a way within its bound, too."""
     fastest = match.compile(GHOSTNET, "gap9", fuse=False)
     least = match.compile(GHOSTNET, "gap9", fuse=False, objective="ram", at_most="latency=2x")
-    bound = match.compile(GHOSTNET, "gap9", fuse=False, objective="ram", at_most="latency=1x")
-    sizes = [network_of(one).main_bytes for one in (least, bound, fastest)]
-    assert sizes[0] < sizes[1] <= sizes[2]
-    assert fastest.cycles == bound.cycles < least.cycles < 2 * fastest.cycles
+    assert network_of(least).main_bytes < network_of(fastest).main_bytes
+    assert fastest.cycles < least.cycles < 2 * fastest.cycles
     assert least.report.options.at_most == "latency=2x"
-    predicted = match.predict(GHOSTNET, "gap9", fuse=False, objective="ram", at_most="latency=2x")
-    assert predicted.totals.cycles == least.report.totals.cycles
-    assert predicted.totals.l2_peak_bytes == least.report.totals.l2_peak_bytes
+    bound = match.predict(GHOSTNET, "gap9", fuse=False, objective="ram", at_most="latency=1x")
+    assert bound.totals.cycles == fastest.report.totals.cycles
+    assert least.report.totals.l2_peak_bytes < bound.totals.l2_peak_bytes <= fastest.report.totals.l2_peak_bytes
     for (name, tensor), other in zip(
         fastest.run(seed=1).items(), least.run(seed=1, sanitize=True).values(), strict=True
     ):
