@@ -69,12 +69,14 @@ class CortexMCost(CostModel):
     vectors: whether the core has MVE, and kernels read weights as it multiplies them.
     cycles: of an instruction, in the mean.
     flash: cycles that the core waits for a byte of constants, in the mean; 0 in memory without wait states.
+    cache: bytes of constants that are read once, though the kernel reads them again and again.
     long: whether outputs are requantized in 64 bits (match_arm_requant_long_t).
     """
 
     vectors: bool = False
     cycles: float = 1.45
     flash: float = 0.0
+    cache: int = 0
     long: bool = False
 
     overlap = False
@@ -123,16 +125,17 @@ class CortexMCost(CostModel):
                 return CALL + tile.oy * tile.ox * tile.k * (own or ELEMENTS.get(layer.op, OTHER))
 
     def constants(self, layer: Layer, tile: Tile) -> float:
-        """Bytes of weights that one kernel call reads: all of them for each group of pixels that it takes at once."""
+        """Bytes of weights that come from flash: for each group of pixels that the kernel takes at once, or once."""
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         match layer.op:
             case Op.CONV2D | Op.DENSE | Op.GROUPED_CONV2D:
                 channels = tile.k * layer.get(ChannelGroups).outputs
-                return ceil_div(pixels, 2 if self.vectors else 4) * channels * window * tile.c
+                weights, groups = channels * window * tile.c, 2 if self.vectors else 4
             case Op.DEPTHWISE_CONV2D:
-                return (ceil_div(pixels, 2) if self.vectors else 1) * tile.k * window
+                weights, groups = tile.k * window, 2 if self.vectors else pixels
             case _:
                 return 0
+        return weights * (1 if weights <= self.cache else ceil_div(pixels, groups))
 
     def _row(self, tile: Tile) -> float:
         """A dense layer of one row."""

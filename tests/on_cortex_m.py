@@ -1,21 +1,33 @@
-"""The table of docs/cortex-m.md with what `benchmarks.cortex_m` counted last."""
+"""The tables of docs/cortex-m.md with what `benchmarks.cortex_m` counted and predicted last."""
 
 from __future__ import annotations
 
-from benchmarks.cortex_m.__main__ import FILE, read
-from benchmarks.cortex_m.count import Counted
+from collections.abc import Iterable
 
-HEADER = "| network | target | predicted cycles | instructions | RAM, bytes | constants, bytes | code, bytes |"
+from benchmarks.cortex_m.__main__ import FILE, read
+from benchmarks.cortex_m.count import Beside, Counted
+
+COUNTED = "| network | target | predicted cycles | instructions | RAM | stack | constants | code |"
+BESIDE = "| network | target | published, ms | of | predicted, ms |"
 
 
 def with_cores(page: str) -> str:
-    """The page with a row for each network on each core."""
+    """The page with a row for each network on each core, and on each board of a publication."""
+    results = read(FILE)
+    return _with(_with(page, COUNTED, map(_row, results.counted)), BESIDE, map(_published, results.beside))
+
+
+def _with(page: str, header: str, rows: Iterable[str]) -> str:
     lines = page.split("\n")
-    first = lines.index(HEADER) + 2
-    lines[first : lines.index("", first)] = map(_row, read(FILE).counted)
+    first = lines.index(header) + 2
+    lines[first : lines.index("", first)] = rows
     return "\n".join(lines)
 
 
 def _row(one: Counted) -> str:
-    numbers = one.predicted, one.instructions, one.ram, one.constants, one.text
+    numbers = one.predicted, one.instructions, one.ram, one.stack, one.constants, one.text
     return f"| {one.network} | `{one.target}` | {' | '.join(f'{number:,}' for number in numbers)} |"
+
+
+def _published(one: Beside) -> str:
+    return f"| {one.network} | `{one.target}` | {one.measured:g} | {one.software} | {one.predicted:.1f} |"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.command import run
-from benchmarks.cortex_m.count import NETWORKS, TARGETS, Counted, Results, count
+from benchmarks.cortex_m.count import NETWORKS, TARGETS, Counted, Results, beside, count
 from benchmarks.models import Models, models_folder
 from match.files.output import check_file, whole_file
 
@@ -40,15 +40,17 @@ def main(
     console.print(_table(found))
     if output is not None:
         with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(counted=tuple(found)))) + b"\n")
+            unfinished.write_bytes(
+                msgspec.json.format(msgspec.json.encode(Results(counted=tuple(found), beside=beside(folder)))) + b"\n"
+            )
 
 
 def _table(found: list[Counted]) -> Table:
     table = Table("network", "target")
-    for name in ("predicted cycles", "instructions", "RAM", "constants", "text"):
+    for name in ("predicted cycles", "instructions", "RAM", "constants", "text", "stack"):
         table.add_column(name, justify="right")
     for one in found:
-        numbers = (one.predicted, one.instructions, one.ram, one.constants, one.text)
+        numbers = (one.predicted, one.instructions, one.ram, one.constants, one.text, one.stack)
         table.add_row(one.network, one.target, *(f"{number:,}" for number in numbers))
     return table
 

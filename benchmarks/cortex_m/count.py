@@ -22,12 +22,19 @@ NETWORKS = {
 TARGETS = ("cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
 
 
+PUBLISHED = {
+    "cortex_m4": ("microTVM with CMSIS-NN", {"ResNet8": 390.0, "VWW": 301.0, "DS-CNN": 99.8, "auto-encoder": 8.6}),
+    "nucleo_h7a3zi": ("X-CUBE-AI", {"ResNet8": 40.8, "VWW": 23.8, "DS-CNN": 11.3, "auto-encoder": 1.23}),
+}
+"""Milliseconds of MLPerf Tiny's results on a target's board, and of which software; networks are the same files."""
+
+
 class Counted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network on a core, with exact numerics.
 
     predicted: cycles. instructions: of one inference, counted under QEMU at the level that the project's Makefile has.
-    ram: bytes of activations with inputs and outputs, scratch of kernels included. constants: bytes. text: bytes of the
-    program's code, C library included.
+    ram: bytes of the workspace with inputs and outputs inside, and scratch of kernels. constants: bytes. text: bytes of
+    the program's code, C library included. stack: bytes of whoever calls run.
     """
 
     network: str
@@ -37,13 +44,25 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ram: int
     constants: int
     text: int
+    stack: int
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A network on a board for which others published `measured` milliseconds, of `software`; `predicted` are ours."""
+
+    network: str
+    target: str
+    software: str
+    measured: float
+    predicted: float
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the benchmark writes: networks in their order, each on all cores."""
+    """What the benchmark writes: networks in their order, each on all cores; and what is beside publications."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     counted: tuple[Counted, ...]
+    beside: tuple[Beside, ...]
 
 
 def count(network: str, target: str, folder: Path) -> Counted:
@@ -59,13 +78,31 @@ def count(network: str, target: str, folder: Path) -> Counted:
     totals = compiled.report.totals
     with TemporaryDirectory() as project:
         compiled.save(project)
-        text = size(Path(project), "qemu").text
+        sizes = size(Path(project), "qemu")
     return Counted(
         network=network,
         target=target,
         predicted=totals.cycles,
         instructions=measured.total,
-        ram=totals.l2_peak_bytes,
+        ram=totals.inside_bytes or 0,
         constants=totals.constant_bytes,
-        text=text,
+        text=sizes.text,
+        stack=sum(filter(None, (sizes.control_stack, sizes.layer_stack, sizes.kernel_stack))),
+    )
+
+
+def beside(folder: Path) -> tuple[Beside, ...]:
+    """What networks are predicted to take where others published what they take."""
+    return tuple(
+        Beside(
+            network=network,
+            target=target,
+            software=software,
+            measured=milliseconds,
+            predicted=match.predict(
+                folder / f"{NETWORKS[network]}.tflite", target, numerics="exact"
+            ).totals.milliseconds,
+        )
+        for target, (software, measured) in PUBLISHED.items()
+        for network, milliseconds in measured.items()
     )

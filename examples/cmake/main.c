@@ -2,6 +2,9 @@
 #include <stdio.h>
 
 #include "digits.h"
+#ifdef COUNT
+#include "match_count.h"
+#endif
 
 static digits_context_t context;
 
@@ -20,6 +23,9 @@ int main(void)
     if (status != MATCH_OK) {
         return failed("start", status);
     }
+#ifdef COUNT
+    (void)digits_set_hooks(&context, &match_count_hooks);
+#endif
     for (int i = 0; i < DIGITS_INPUT_IMAGE_ELEMENTS; i++) {
         digits_input_image(&context)[i] = (float)(i % 17) / 16.0f;
     }

@@ -45,6 +45,7 @@ def application() -> typer.Typer:
     app.command("sweep")(commands.sweep)
     app.command("quantize")(commands.quantize)
     app.command("build")(commands.build_project)
+    app.command("export")(commands.export)
     app.command("size")(commands.size_project)
     app.command("run")(commands.run)
     app.command("measure")(commands.measure)

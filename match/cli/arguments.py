@@ -109,6 +109,14 @@ Output = Annotated[
         "-o", "--output", metavar="DIR", help="Folder for the C project.", show_default="build/ and the network's name"
     ),
 ]
+ProjectPaths = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="Folders made by `match compile`, of networks for one target.")
+]
+BuildSystem = Annotated[str, typer.Option("--as", metavar="zephyr|arduino|cmsis", help="What builds the firmware.")]
+ExportPath = Annotated[Path, typer.Option("-o", "--output", metavar="LIB", help="Folder for the library.")]
+LibraryName = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="Of the library.", show_default="the networks' names")
+]
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Also replace files in DIR that you have changed since they were written."),

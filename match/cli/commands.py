@@ -280,6 +280,25 @@ def build_project(
         Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
 
 
+def export(
+    directories: typed.ProjectPaths,
+    form: typed.BuildSystem,
+    output: typed.ExportPath,
+    name: typed.LibraryName = None,
+    platform: typed.OwnPlatformName = None,
+    overwrite: typed.Overwrite = False,
+    quiet: typed.Quiet = False,
+) -> None:
+    """Write the networks in DIRs as a library for another build system: a Zephyr module, an Arduino library, a pack."""
+    from rich.console import Console
+
+    from match.exporting.write import export as write_library
+
+    write_library(directories, form, output, name=name, platform=platform, overwrite=overwrite)
+    if not quiet:
+        Console().print(str(output), highlight=False, markup=False, soft_wrap=True)
+
+
 def size_project(
     directory: typed.ProjectPath,
     platform: typed.OwnPlatformName = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +15,9 @@ from match.codegen.steps import CONSTANT_ALIGNMENT, Argument, Buffer, CallStep, 
 from match.dispatch.plan import InPlace, LayerPlan
 from match.graph.opaque import Constant
 from match.graph.value import Value
-from match.ir.layer import Role
 from match.ir.names import identifiers
 from match.mapping.memory import align
+from match.partitioning.lying import Lying
 from match.partitioning.steps import Cut, Step
 
 
@@ -44,8 +44,7 @@ class _Calls:
         self._steps = steps.steps
         self._names = dict(zip(steps.steps, identifiers(step.layers[-1] for step in steps.steps), strict=True))
         self._sources = {decision.name: decision.source for decision in network.decisions}
-        self._same = dict(_same(steps.steps))
-        self._parts = dict(self._inside(steps.steps))
+        self._lying = Lying(steps.steps)
         inputs, outputs = (len(side) - len(steps.states) for side in (steps.inputs, steps.outputs))
         self._states = steps.inputs[inputs:]
         self._places: dict[Value, Argument] = {
@@ -66,10 +65,10 @@ class _Calls:
         last = dict(self._last_reads())
         for place, step in enumerate(self._steps):
             for number, tensor in enumerate(step.writes):
-                if self._root(tensor) is tensor and tensor not in self._places:
+                if self._lying.root(tensor) is tensor and tensor not in self._places:
                     output = f"{self._names[step]}_output{f'_{number}' if len(step.writes) > 1 else ''}"
                     own = Argument(Buffer(output, tensor.tensor.bytes))
-                    over = (self._places[x] for x in self._overwritable(step, tensor) if last[x] == place)
+                    over = (self._places[x] for x in self._overwritable(step) if last[x] == place)
                     self._places[tensor] = next(over, own)
         steps = [
             self._call(step, self._names[step])
@@ -81,16 +80,11 @@ class _Calls:
         copies = in_order(Copy(self._place(tensor), target, tensor.tensor.bytes) for tensor, target in copied)
         return Calls(tuple(steps), copies, self._functions, tuple(stacked(self._constants.values())))
 
-    def _overwritable(self, step: Step, output: Value) -> Iterator[Value]:
-        """Tensors in whose buffers a step's output fits and may lie, if nothing reads them after it."""
-        if not isinstance(step.plan, LayerPlan) or not step.plan.overwritable or output in self._parts:
-            return
-        names = [operand.name for operand in step.plan.schedule.operands if operand.role is Role.INPUT]
-        parts = {*self._parts, *(whole for whole, _ in self._parts.values())}
-        for name, x in zip(names, map(self._root, step.reads), strict=True):
+    def _overwritable(self, step: Step) -> Iterator[Value]:
+        """Tensors in whose buffers a layer's output fits and may lie, if nothing reads them after it."""
+        for x in self._lying.overwritable(step):
             place = self._places.get(x)
-            alone = place is not None and place.buffer is not None and not place.offset and x not in parts
-            if alone and name in step.plan.overwritable and x.tensor.bytes == output.tensor.bytes:
+            if place is not None and place.buffer is not None and not place.offset:
                 yield x
 
     def _distinct(self) -> Iterator[tuple[str, CoreFunction]]:
@@ -106,13 +100,12 @@ class _Calls:
 
         A state is written in its place by a step after all that read what it was before.
         """
-        inside = {*self._parts, *(whole for whole, _ in self._parts.values())}
         last = dict.fromkeys(self._states, -1) | dict(self._last_reads())
-        roots = [self._root(tensor) for tensor, _ in self._ends]
+        roots = [self._lying.root(tensor) for tensor, _ in self._ends]
         for (tensor, target), root in zip(self._ends, roots, strict=True):
             if self._places.get(root) == target:  # a state that stays as it is
                 continue
-            elsewhere = isinstance(root.operator, Constant) or root in inside or root in self._places
+            elsewhere = isinstance(root.operator, Constant) or self._lying.joined(root) or root in self._places
             if elsewhere or (target.state is not None and self._written_at(root) <= last[self._states[target.state]]):
                 yield tensor, target
             else:
@@ -122,37 +115,15 @@ class _Calls:
         """Places of the last steps that read tensors, or parts of them; that of an output is after all steps."""
         for number, step in enumerate(self._steps):
             if not step.alias and not isinstance(step.plan, InPlace):
-                yield from ((self._whole(tensor)[0], number) for tensor in step.reads)
-        yield from ((self._whole(tensor)[0], len(self._steps)) for tensor, _ in self._ends)
+                yield from ((self._lying.whole(tensor)[0], number) for tensor in step.reads)
+        yield from ((self._lying.whole(tensor)[0], len(self._steps)) for tensor, _ in self._ends)
 
     def _written_at(self, root: Value) -> int:
         """The place of the step that writes a tensor."""
         return next(number for number, step in enumerate(self._steps) if root in step.writes)
 
-    def _inside(self, steps: Sequence[Step]) -> Iterator[tuple[Value, tuple[Value, int]]]:
-        """Tensors that are parts of others, with the other one and the offset in it."""
-        for step in steps:
-            if isinstance(step.plan, InPlace):
-                tensors = (*step.reads, *step.writes)
-                for part in step.plan.parts:
-                    yield self._root(tensors[part.argument]), (self._root(tensors[part.whole]), part.offset)
-
-    def _root(self, tensor: Value) -> Value:
-        """The tensor that another one is in another shape."""
-        while tensor in self._same:
-            tensor = self._same[tensor]
-        return tensor
-
-    def _whole(self, tensor: Value) -> tuple[Value, int]:
-        """The tensor that has a place of its own in which another one lies, and the offset there."""
-        root, offset = self._root(tensor), 0
-        while root in self._parts:
-            root, more = self._parts[root]
-            offset += more
-        return root, offset
-
     def _place(self, tensor: Value) -> Argument:
-        root, offset = self._whole(tensor)
+        root, offset = self._lying.whole(tensor)
         if isinstance(root.operator, Constant):
             return self._constant(root.operator.array, "constants")
         place = self._places[root]
@@ -213,10 +184,3 @@ def stacked(constants: Iterable[PlacedConstant]) -> Iterator[PlacedConstant]:
         offset = align(end, CONSTANT_ALIGNMENT)
         yield replace(constant, offset=offset)
         end = offset + constant.data.nbytes
-
-
-def _same(steps: Sequence[Step]) -> Iterator[tuple[Value, Value]]:
-    """Tensors that are others in another shape."""
-    for step in steps:
-        if step.alias:
-            yield step.writes[0], step.reads[0]

@@ -16,6 +16,8 @@ class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A platform of the project; the fields are those of `match.target.hardware.Platform`.
 
     `missing` are modules that the network uses and the platform does not have: it is then not in the Makefile.
+    `sources` are what a library for it takes beside the network's own, `counting` what counts its operators, `include`
+    folders of headers, `defines` macros as arguments of the compiler; all are empty if modules are missing.
     """
 
     name: str
@@ -27,6 +29,10 @@ class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modules: tuple[str, ...] | None = None
     missing: tuple[str, ...] = ()
     counted: str = ""
+    sources: tuple[str, ...] = ()
+    counting: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +42,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `fingerprint` is that of the network's own C, which the network has as well, `shared` the name of that which
     networks share. `files` has the SHA-256 of every file that a compilation wrote, by its path; this one and those that
     get measurements are not among them. `selftest` has that of the self-test's files. `states` are what a context keeps
-    from one run to the next.
+    from one run to the next. `sources` are the C of a library that is the same on all platforms.
     """
 
     name: str
@@ -51,7 +57,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, str] = {}
     selftest: dict[str, str] = {}
     states: tuple[ModelTensor, ...] = ()
-    schema_version: Literal[6] = 6
+    sources: tuple[str, ...] = ()
+    schema_version: Literal[7] = 7
 
 
 def encode(manifest: Manifest) -> str:

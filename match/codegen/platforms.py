@@ -12,6 +12,7 @@ from match.target.hardware import Platform
 PACKAGE = Path(__file__).parents[1]
 
 _STDIO = "program/io.c"
+COUNT = "program/count.c"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ class PlacedPlatform:
         headers = [text for path, text in self.files.items() if path.endswith(".h")]
         sources = {path: self.files[path] for path in self.sources if path in self.files}
         return used_sources(network, sources, headers)
+
+    def counting(self, network: Iterable[str], count: str) -> tuple[str, ...]:
+        """What a library takes beside that to count operators; `count` is the C of `COUNT`. None if nothing counts."""
+        known = list(network)
+        more = set(self.used([*known, count])) - set(self.used(known))
+        return (COUNT, *sorted(more)) if self.platform.counts else ()
 
     @property
     def needs(self) -> str:

@@ -19,7 +19,7 @@ from match.codegen.main_text import MainText
 from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry, encode
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Network
-from match.codegen.platforms import PACKAGE, place
+from match.codegen.platforms import COUNT, PACKAGE, place
 from match.codegen.project_folder import check_project_folder, earlier
 from match.codegen.shared_text import DirectSharedText, SharedText, plan_files
 from match.codegen.steps import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
@@ -39,6 +39,9 @@ _STATIC = {
     **{f"program/{name}": f"src/{name}" for name in ("count.c", "dump.c", "io.c", "trace.c")},
 }
 """Files that are the same in all projects: where they are there, and here."""
+
+_OWN_FOLDERS = frozenset({"include", "runtime", "src"})
+"""Folders of a network's own C; programs, platforms and their kernels have others."""
 
 _ROUNDING = {Rounding.ONNXRUNTIME: "MATCH_HALF_EVEN"}
 
@@ -141,7 +144,7 @@ def export(
     contents: dict[str, str | bytes] = {**project_files(network, target, tuple(records or ()))}
     if network.memory:
         contents[image_file(network)] = network.memory.image
-    manifest = _manifest(network, target, listed(contents), before.selftest)
+    manifest = _manifest(network, target, contents, before.selftest)
     replace_own(
         directory,
         contents,
@@ -151,20 +154,24 @@ def export(
     )
 
 
-def _manifest(network: Network, target: MatchTarget, files: dict[str, str], selftest: dict[str, str]) -> Manifest:
+def _manifest(
+    network: Network, target: MatchTarget, contents: Mapping[str, str | bytes], selftest: dict[str, str]
+) -> Manifest:
+    files = {path: text for path, text in contents.items() if isinstance(text, str)}
     return Manifest(
         name=network.name,
         target=target.name,
         inputs=network.inputs,
         outputs=network.outputs,
-        platforms=tuple(_entry(platform, network) for platform in _described(network, target)),
+        platforms=tuple(_entry(platform, network, files) for platform in _described(network, target)),
         calls=network.calls,
         image=image_file(network) if network.memory else None,
         fingerprint=fingerprint(network),
         shared=shared_by(target).symbol,
-        files=files,
+        files=listed(contents),
         selftest=selftest,
         states=tuple(state.tensor for state in network.states),
+        sources=_own_sources(files),
     )
 
 
@@ -188,16 +195,12 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     shared = {f"{'include' if part.endswith('.h') else 'runtime'}/{part}": text for part, text in shared.items()}
     image = {"src/image.c": "image.c.mako"} if network.memory else {}
     image_name = image_file(network) if network.memory else None
-    own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
-    own += [part for part in shared if part.endswith(".c")]
-    own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
     static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
     context: dict[str, object] = {
         **_network_context(network, target),
         "shared": shared_by(target),
         "fingerprint": fingerprint(network),
         "image": image_name,
-        "sources": sorted(own),
         "platforms": platforms,
         "folders": sorted({name.split("/")[0] for name in platform}),
         "others": others,
@@ -214,8 +217,10 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         **layers,
         **shared,
     }
-    code = [text for path, text in {**static, **made}.items() if not path.startswith("program/")]
+    code = _code({**static, **made})
+    context["sources"] = _own_sources({**static, **made})
     context["libraries"] = {placed.platform.name: placed.used(code) for placed in platforms}
+    context["counting"] = {placed.platform.name: placed.counting(code, static[COUNT]) for placed in platforms}
     return {
         "Makefile": render("Makefile.mako", **context),
         f"{name}.cmake": render("network.cmake.mako", **context),
@@ -226,6 +231,16 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "program/main.c": wrap(render("main.c.mako", **context)),
         **platform,
     }
+
+
+def _code(files: Mapping[str, str]) -> list[str]:
+    """The C of a network that every library of it has."""
+    return [text for path, text in files.items() if path.split("/")[0] in _OWN_FOLDERS]
+
+
+def _own_sources(files: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths of what is compiled of it."""
+    return tuple(sorted(path for path in files if path.split("/")[0] in _OWN_FOLDERS and path.endswith(".c")))
 
 
 def _shared_files(target: MatchTarget) -> list[str]:
@@ -278,7 +293,9 @@ def image_file(network: Network) -> str:
     return f"{network_prefix(network.name)}.bin"
 
 
-def _entry(platform: Platform, network: Network) -> PlatformEntry:
+def _entry(platform: Platform, network: Network, files: Mapping[str, str]) -> PlatformEntry:
+    missing = _missing(platform, network)
+    (placed,) = place([platform])
     return PlatformEntry(
         name=platform.name,
         on=platform.place,
@@ -288,7 +305,11 @@ def _entry(platform: Platform, network: Network) -> PlatformEntry:
         counts=platform.counts,
         counted=platform.counted,
         modules=platform.modules,
-        missing=_missing(platform, network),
+        missing=missing,
+        sources=() if missing else placed.used(_code(files)),
+        counting=() if missing else placed.counting(_code(files), files[COUNT]),
+        include=() if missing else ("include", *placed.include),
+        defines=() if missing else tuple(placed.defines.split()),
     )
 
 

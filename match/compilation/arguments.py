@@ -20,9 +20,10 @@ class PartitionArguments(TypedDict, total=False):
         where modules have memories of their own, also as "cluster=64k,npu=32k".
     settings: None, or what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
     engine: how schedules are searched: "exact", "loma" or "dory".
-    objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
+    objective: what is minimised: "latency", "energy", "bytes" that are moved, "edp", energy times latency, or "ram",
+        bytes of main memory that are taken at once.
     at_most: None, or how much of another quantity than the objective the network may take, in times the least, such as
-        "latency=1.1x" beside objective "energy".
+        "latency=1.1x" beside objective "energy"; that is what None is beside "ram".
     numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
     jobs: processes that search for schedules and fit requantizations at a time; None: one for each processor.
     cache: True to keep schedules in the user's cache folder for the next compilation, False, or the folder for it.

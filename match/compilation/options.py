@@ -30,8 +30,9 @@ class Numerics(enum.StrEnum):
     EXACT = "exact"
 
 
-OBJECTIVES = (*SEARCHED, "edp")
-"""What a network may be chosen for: what schedules are searched for, and predicted energy times latency."""
+RAM = "ram"
+OBJECTIVES = (*SEARCHED, "edp", RAM)
+"""What a network may be chosen for: what schedules are searched for, energy times latency, bytes of main memory."""
 
 _FACTOR = re.compile(r"([a-z]+)=(\d+(?:\.\d+)?)x")
 
@@ -64,6 +65,11 @@ class AtMost:
                 "at_most bounds what another objective makes larger, and 'edp' weighs latency against energy already; "
                 "leave it out, or choose objective energy."
             )
+        if objective == RAM and found[1] != "latency":
+            raise OptionError(
+                f"at_most bounds what objective 'ram' takes for less main memory, which is latency, not {found[1]}; "
+                "give latency=1.1x or another factor."
+            )
         if found[1] == objective:
             raise OptionError(
                 f"at_most bounds {objective}, which is as small as it can be already; bound another quantity, or "
@@ -73,6 +79,9 @@ class AtMost:
 
 
 WhenInPlace = Literal["cheapest", "always", "never"]
+_FOR_LESS_RAM = AtMost("latency", 1.1)
+"""What the least main memory may cost where nothing is said."""
+
 IN_PLACES: tuple[WhenInPlace, ...] = get_args(WhenInPlace)
 
 
@@ -123,13 +132,27 @@ class Options:
         """What schedules are searched for: each module offers the best one for each of these."""
         if self.objective == "edp":
             return ("latency", "energy")
+        if self.objective == RAM:
+            return ("latency",)
         return (self.objective, self.at_most.quantity) if self.at_most else (self.objective,)
+
+    @property
+    def smaller(self) -> tuple[Options, ...]:
+        """For objective "ram", what networks are cut for that may take less main memory within its bound."""
+        few = replace(self, objective="latency", at_most=None), replace(self, objective="bytes", at_most=self.bound)
+        return tuple(replace(one, in_place=way) for one in few for way in IN_PLACES if one.in_place != "never")
+
+    @property
+    def bound(self) -> AtMost | None:
+        """The bound that was given, or that objective "ram" has by itself."""
+        return self.at_most or (_FOR_LESS_RAM if self.objective == RAM else None)
 
     @property
     def others(self) -> tuple[Options, ...]:
         """The same without a bound, for each other objective whose network may be better once memories are full."""
         names = dict.fromkeys((*self.searched, "latency"))
-        return tuple(replace(self, objective=name, at_most=None) for name in names if name != self.objective)
+        own = "latency" if self.objective == RAM else self.objective
+        return tuple(replace(self, objective=name, at_most=None) for name in names if name != own)
 
     @property
     def exact(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from match.codegen.capacity import NetworkBytes, needs
 from match.codegen.network import Network
-from match.compilation.options import Numerics, Options
+from match.compilation.options import RAM, Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.compiled.dataflow import dataflow
 from match.compiled.main_memory import Estimate, estimate
@@ -158,7 +158,7 @@ class Predicted:
 
 
 def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) -> Predicted:
-    """A network as it is compiled, without C: TVM is asked only if main memory may not hold it.
+    """A network as it is compiled, without C: TVM is asked only if main memory may not hold it, or is minimised.
 
     Raises:
         CapacityError: if the chip does not have the memory, or no layer fits the L1 that was asked for.
@@ -172,9 +172,8 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
         states = sum(state.nbytes for state in integer.states)
         activations = known.workspace.bytes + known.own + border
         program = chip.program_bytes(len(partitioned.decisions))
-        if not any(
-            need.short for need in needs(NetworkBytes(activations, states, known.constant_bytes, program), chip)
-        ):
+        needed = needs(NetworkBytes(activations, states, known.constant_bytes, program), chip)
+        if options.objective != RAM and not any(need.short for need in needed):
             return Predicted(partitioned, whole, reads, estimate=known)
         from match.external_memory.fit import in_memory
 

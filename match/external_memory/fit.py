@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from match.codegen.capacity import fits, shortage
 from match.codegen.control_core import ControlCore
 from match.codegen.lower import lower
 from match.codegen.network import Network
-from match.compilation.options import IN_PLACES, Options
+from match.compilation.options import IN_PLACES, RAM, Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import IN_PLACE
 from match.errors import CapacityError
@@ -70,6 +71,29 @@ def _enough(
     return None
 
 
+def _smaller(
+    partitioned: Partitioned, integer: Graph, model: Model, options: Options, stopwatch: Stopwatch
+) -> Iterator[Partitioned]:
+    """Other ways to cut a network that take no more cycles than objective "ram" allows."""
+    assert options.bound is not None, "there is always one where main memory is minimised"
+    most = options.bound.factor * _cycles(partitioned)
+    cuts = (cut(integer, partitioned.target, other, model.name, stopwatch) for other in options.smaller)
+    for whole in (partitioned, *cuts):
+        ways = (whole, *(way.cut() for way in whole.not_joined(stopwatch)))
+        yield from (way for way in ways if _cycles(way) <= most)
+
+
+def _cycles(way: Partitioned) -> float:
+    return sum(decision.cycles for decision in way.decisions)
+
+
+def _main_memory(way: tuple[Partitioned, Network]) -> tuple[float, ...]:
+    """Bytes of main memory, with inputs and outputs beside the workspace and inside it; then cycles."""
+    partitioned, network = way
+    elsewhere = network.constant_bytes if partitioned.target.flash else 0
+    return network.main_bytes - elsewhere, network.inside.bytes, _cycles(partitioned)
+
+
 def _placed(
     partitioned: Partitioned, integer: Graph, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
@@ -81,6 +105,8 @@ def _placed(
             return way, lower(way, model, core)
 
     first = lowered(partitioned)
+    if options.objective == RAM:
+        first = min([first, *map(lowered, _smaller(partitioned, integer, model, options, stopwatch))], key=_main_memory)
     if not fits(first[1], chip) and any(d.op in _MOVING for d in partitioned.decisions):
         # Tensors inside others save copies, but hold main memory for longer: which of both is less is tried.
         others = (replace(options, in_place=way) for way in IN_PLACES[1:])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from match.compilation.options import Options
+from match.compilation.options import RAM, Options
 from match.compilation.stopwatch import Stopwatch
 from match.cover.problem import Candidate, CoverProblem, Layout
 from match.cover.solve import solve
@@ -140,7 +140,7 @@ def _cheapest(
         problem, numbers = _with_few_copies(problem, numbers, candidates.copying)
     if options.objective == "edp":
         cover = TwoCosts(problem, candidates.problem("latency", numbers)).least_product()
-    elif bound := options.at_most:
+    elif (bound := options.at_most) and options.objective != RAM:  # of this it bounds what is tried afterwards
         bounded = candidates.problem(bound.quantity, numbers)
         cover = TwoCosts(problem, bounded).least_within(bound.factor * solve(bounded).cost)
     else:

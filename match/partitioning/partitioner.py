@@ -17,6 +17,7 @@ from match.ir.deviation import Deviation
 from match.ir.names import network_prefix
 from match.partitioning.choice import ChosenNetwork, choose
 from match.partitioning.layouts import LAYOUT, Conversion, conversion_cost
+from match.partitioning.order import with_least_peak
 from match.partitioning.pattern import Core, Match, Row, find_layers
 from match.partitioning.pattern.rows import rows
 from match.partitioning.pattern.types import named_in, tensors_of
@@ -126,8 +127,9 @@ class Partitioned:
         on_core = [None if decision.plan or decision.in_place else row for row, decision in decided]
         layers = {number for number, (row, _) in enumerate(decided) if not isinstance(row, Core)}
         steps = network_steps(self.graph, planned, on_core, layers)
-        steps = with_names(steps, [decision for _, decision in decided])
-        decided.sort(key=lambda pair: max(steps.places.get(value, -1) for value in tensors_of(pair[0])))
+        steps = with_least_peak(with_names(steps, [decision for _, decision in decided]))
+        places = steps.places
+        decided.sort(key=lambda pair: max(places.get(value, -1) for value in tensors_of(pair[0])))
         complete = tuple(_with_conversions(decided, steps.conversions, self.target))
         rows = tuple(row for row, _ in decided)
         return replace(self, decisions=complete, rows=rows, steps=steps)
@@ -194,7 +196,7 @@ def _partitioned(
     """Cut a network as it was chosen."""
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in chosen.workloads}
-        nothing = Steps((), (), (), {}, ())
+        nothing = Steps((), (), (), ())
         whole = Partitioned((), target, by_symbol, graph, found, chosen.rows, chosen, nothing)
         return whole.decided(chosen.decisions)
 

@@ -45,6 +45,7 @@ class Step:
     rows: numbers of the rows that a step on the control core computes, a layer last.
     conversions: numbers of those between layouts that it computes, alone or in front of the row.
     layers: names of the decisions that it computes; it is called by the last.
+    computed: the network's tensors that it computes, those included that nobody else reads.
     """
 
     reads: tuple[Value, ...]
@@ -56,23 +57,27 @@ class Step:
     rows: tuple[int, ...] = ()
     conversions: tuple[int, ...] = ()
     layers: tuple[str, ...] = ()
+    computed: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
     """The steps of a network in the order of execution.
 
-    inputs, outputs: the network's tensors; an output may be an input or a constant. places: of each tensor that is
-    computed, among all, in the order of execution. conversions: between layouts. states: as of the graph, what the last
-    inputs are at first.
+    inputs, outputs: the network's tensors; an output may be an input or a constant. conversions: between layouts.
+    states: as of the graph, what the last inputs are at first.
     """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     steps: tuple[Step, ...]
-    places: Mapping[Value, int]
     conversions: tuple[Conversion, ...]
     states: tuple[Array, ...] = ()
+
+    @property
+    def places(self) -> dict[Value, int]:
+        """The place of each tensor that is computed, among all, in the order of execution."""
+        return {value: place for place, value in enumerate(x for step in self.steps for x in step.computed)}
 
 
 class Cut(Protocol):
@@ -169,9 +174,8 @@ class _Network:
                 self._group(self._groups[value])
         tensors.reader = None
         outputs = tuple(map(tensors.plain, self._network.outputs))
-        places = {value: number for number, value in enumerate(self._order)}
         network, conversions = self._network, tuple(tensors.conversions)
-        return Steps(network.inputs, outputs, tuple(self._steps), places, conversions, network.states)
+        return Steps(network.inputs, outputs, tuple(self._steps), conversions, network.states)
 
     def _call(self, one: Planned) -> None:
         wanted = _layouts(one)
@@ -180,7 +184,8 @@ class _Network:
         tensor = one.root.tensor if output.in_order else Tensor(output.room, one.root.dtype)
         written = Value(tensor)
         stored = (*(layout for layout, _ in arguments), output)
-        self._steps.append(Step(tuple(x for _, x in arguments), (written,), one.plan, stored))
+        reads = tuple(x for _, x in arguments)
+        self._steps.append(Step(reads, (written,), one.plan, stored, computed=(one.root,)))
         self._tensors.put(one.root, written, output)
 
     def _group(self, group: Sequence[Value]) -> None:
@@ -199,7 +204,8 @@ class _Network:
         alias = len(step.reads) == 1 and not conversions and all(map(_keeps_bytes, group))
         rows = sorted({self._row_of[value] for value in group})
         rows = tuple(sorted(rows, key=lambda row: row in self._layers))
-        self._steps.append(replace(step, alias=alias, rows=rows, conversions=conversions))
+        made = replace(step, alias=alias, rows=rows, conversions=conversions, computed=tuple(group))
+        self._steps.append(made)
         for value, written in zip(handed_on, step.writes, strict=True):
             self._tensors.put(roots[value], written)
 

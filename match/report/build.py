@@ -153,6 +153,7 @@ def build(
             inexact_layers=sum(not layer.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
             causes=causes_of(layers),
+            inside_bytes=network.inside.bytes if network and not memory else None,
         ),
         layers=layers,
         memory=_memory(memory, target, in_main) if memory else msgspec.UNSET,
@@ -177,7 +178,7 @@ def _options(target: MatchTarget, options: Options) -> OptionsSummary:
         rescale=options.rescale,
         quantize_recurrent=options.quantize_recurrent,
         settings=dict(target.settings),
-        at_most=str(options.at_most) if options.at_most else None,
+        at_most=str(options.bound) if options.bound else None,
     )
 
 

@@ -150,12 +150,14 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sums over the layers.
 
-    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory holds
-    at once, constants included if they lie there. The program takes an estimated `program_bytes` of the memory that has
-    the constants, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts both directions
-    between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives no energy of some
-    layer. `causes` are the cycles by what they go into, all together. `compile_seconds` maps a phase to its wall-clock
-    time: the only numbers that differ between two compilations.
+    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory
+    holds at once, constants included if they lie there. `inside_bytes` is what activations take if inputs and
+    outputs lie in the workspace, where they leave room, and not beside it; null where no C was made. The program
+    takes an estimated `program_bytes` of the memory that has the constants, 0 where it lies elsewhere or the caller
+    said what it leaves. `bytes_moved` counts both directions between the main memory and the scratchpads.
+    `energy_pj` is predicted, null where the target gives no energy of some layer. `causes` are the cycles by what
+    they go into, all together. `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ
+    between two compilations.
     """
 
     cycles: int
@@ -169,6 +171,7 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compile_seconds: dict[str, float]
     program_bytes: int = 0
     causes: dict[str, int] = {}
+    inside_bytes: int | None = None
 
 
 class LoopSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -381,7 +381,10 @@ def _memory(report: Report) -> list[str]:
     constants = f"{totals.constant_bytes / KIB:.1f}"
     if (flash := report.target.flash) is not None:
         own = program_text(totals)
-        return [f"{peak}; constants take {constants} of {flash.bytes / KIB:.0f} KiB of {flash.name}{own}."]
+        inside = (
+            "" if totals.inside_bytes is None else f" ({totals.inside_bytes / KIB:.1f} with inputs and outputs inside)"
+        )
+        return [f"{peak}{inside}; constants take {constants} of {flash.bytes / KIB:.0f} KiB of {flash.name}{own}."]
     moved = f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads"
     return [f"{peak} ({constants} KiB of it constants){program_text(totals)}; {moved}."]
 

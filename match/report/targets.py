@@ -39,8 +39,8 @@ def _size(name: str, size: int) -> str:
 
 
 def objectives(target: MatchTarget) -> tuple[str, ...]:
-    """What the search can minimise for a target."""
-    return ("latency", "bytes") if without_energy(target) else ("latency", "bytes", "energy", "edp")
+    """What can be minimised for a target."""
+    return ("latency", "bytes", "ram") if without_energy(target) else ("latency", "bytes", "energy", "edp", "ram")
 
 
 def operators(module: HwModule) -> list[str]:

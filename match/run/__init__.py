@@ -17,7 +17,7 @@ import numpy.typing as npt
 from match.analysis.trace import LayerTrace, read_trace
 from match.codegen.manifest import Manifest
 from match.errors import OptionError, OutputError
-from match.run import gvsoc, native, qemu, sdk
+from match.run import debugger, gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts
 from match.run.dumps import Dumps, read_dumps
 from match.run.project import build, platform_on, read_manifest
@@ -48,6 +48,7 @@ RUNNERS: Mapping[str, Runner] = {
     "rtl": Runner(rtl.run, rtl.check),
     "gvsoc": Runner(gvsoc.run, need_machine),
     "sdk": Runner(sdk.run),
+    "debugger": Runner(debugger.run),
 }
 
 

@@ -1,12 +1,13 @@
-"""Where the programs of a Cortex-M run: a PC, QEMU, and the chip itself, as far as a compiler for it goes."""
+"""Where the programs of a Cortex-M run: a PC, QEMU, and the board."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from match.target.hardware import Platform
 from match.targets.cortex_m.boards import Board
+from match.targets.cortex_m.cores import Core
 from match.targets.pulp.chip import PULP_KERNELS
 
 _KERNELS = (
@@ -33,15 +34,16 @@ _KERNELS = (
 )
 _INCLUDE = ("kernels/include", "kernels/cortex_m", "kernels/pulp", "kernels/chip")
 
+_COMPILER = "arm-none-eabi-gcc"
 _STACK_BYTES = 0x4000
 _PROGRAM_BYTES = 0x10_0000
 """Of a machine's RAM, for the program: its variables and stack. What follows is the board's RAM."""
 
 
 def platforms(board: Board) -> tuple[Platform, ...]:
-    """A PC with as much RAM as the board, then QEMU with its core."""
+    """A PC with as much RAM as the board, QEMU with its core, and the board."""
     defines = {"MATCH_CORE_RAM_BYTES": str(board.ram_bytes)}
-    return _host(defines), _qemu(board, defines)
+    return _host(defines), _qemu(board, defines), _chip(board)
 
 
 def _host(defines: Mapping[str, str]) -> Platform:
@@ -52,11 +54,7 @@ def _host(defines: Mapping[str, str]) -> Platform:
 def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
     core, machine = board.core, board.core.machine
     memory = (
-        f"__flash={machine.flash:#x}",
-        f"__flash_size={machine.flash_bytes:#x}",
-        f"__ram={machine.ram:#x}",
-        f"__ram_size={_PROGRAM_BYTES:#x}",
-        f"__stack_size={_STACK_BYTES:#x}",
+        *_memory(machine.flash, machine.flash_bytes, machine.ram, _PROGRAM_BYTES),
         f"match_core_ram={machine.ram + _PROGRAM_BYTES:#x}",
     )
     sources = (
@@ -69,18 +67,51 @@ def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
         tuple(map(Path, _INCLUDE)),
         {**defines, "MATCH_TICK_HUNDREDTHS": str(round(100 * machine.tick))},
         name="qemu",
-        compiler="arm-none-eabi-gcc",
-        flags=(
-            f"-mcpu={core.cpu}",
-            "-mfloat-abi=hard",
-            "--specs=picolibc.specs",
-            "--oslib=semihost",
-            "-ffunction-sections",
-            "-fdata-sections",
-        ),
-        link=("-lm", "--crt0=semihost", "-Wl,--gc-sections", *(f"-Wl,--defsym={symbol}" for symbol in memory)),
+        compiler=_COMPILER,
+        flags=_flags(core),
+        link=_link(memory),
         runner="qemu",
         machine=("qemu-system-arm", "-M", machine.name),
         counts="instructions",
         counted=f"These are instructions of a {core.cpu}, not its cycles.",
     )
+
+
+def _chip(board: Board) -> Platform:
+    """The board, where a debugger passes files and what is printed; firmware takes the library alone."""
+    sources = (
+        "targets/cortex_m/chip/cortex_m_chip.c",
+        "targets/cortex_m/chip/cortex_m_cycles.c",
+        "targets/cortex_m/chip/cortex_m_heap.c",
+    )
+    return Platform(
+        tuple(map(Path, (*_KERNELS, *sources))),
+        tuple(map(Path, _INCLUDE)),
+        name="chip",
+        compiler=_COMPILER,
+        flags=_flags(board.core),
+        link=_link(_memory(board.flash_at, board.flash_bytes, board.ram_at, board.ram_bytes)),
+        runner="debugger",
+        counts="cycles",
+    )
+
+
+def _flags(core: Core) -> tuple[str, ...]:
+    return (
+        f"-mcpu={core.cpu}",
+        "-mfloat-abi=hard",
+        "--specs=picolibc.specs",
+        "--oslib=semihost",
+        "-ffunction-sections",
+        "-fdata-sections",
+    )
+
+
+def _memory(flash: int, flash_bytes: int, ram: int, ram_bytes: int) -> tuple[str, ...]:
+    """What picolibc's linker script has to know."""
+    sizes = {"flash": flash, "flash_size": flash_bytes, "ram": ram, "ram_size": ram_bytes, "stack_size": _STACK_BYTES}
+    return tuple(f"__{name}={number:#x}" for name, number in sizes.items())
+
+
+def _link(symbols: Iterable[str]) -> tuple[str, ...]:
+    return "-lm", "--crt0=semihost", "-Wl,--gc-sections", *(f"-Wl,--defsym={symbol}" for symbol in symbols)

@@ -29,7 +29,7 @@ class CortexMBoard(MatchTarget):
         self.clock_hz = board.clock_hz
         self.main_memory = Memory(board.ram, board.ram_bytes, alignment=8)
         self.flash = Memory(board.flash, board.flash_bytes)
-        self.modules: tuple[HwModule, ...] = (CortexM(board.core.cost),)
+        self.modules: tuple[HwModule, ...] = (CortexM(board.cost),)
         self.cpu_cost_model: CpuCostModel = board.core.generated
 
     @property
@@ -39,7 +39,7 @@ class CortexMBoard(MatchTarget):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PC, and the core under QEMU."""
+        """A PC, the core under QEMU, and the board."""
         return platforms(self.board)
 
 
@@ -83,3 +83,31 @@ class Pico2(CortexMBoard):
 
     name = "pico_2"
     board = boards.PICO_2
+
+
+class Nano33Ble(CortexMBoard):
+    """Arduino Nano 33 BLE."""
+
+    name = "nano_33_ble"
+    board = boards.NANO_33_BLE
+
+
+class NucleoH7a3zi(CortexMBoard):
+    """NUCLEO-H7A3ZI-Q."""
+
+    name = "nucleo_h7a3zi"
+    board = boards.NUCLEO_H7A3ZI
+
+
+class NucleoU575zi(CortexMBoard):
+    """NUCLEO-U575ZI-Q."""
+
+    name = "nucleo_u575zi"
+    board = boards.NUCLEO_U575ZI
+
+
+class Stm32f746gDisco(CortexMBoard):
+    """STM32F746G-DISCO."""
+
+    name = "stm32f746g_disco"
+    board = boards.STM32F746G_DISCO

@@ -314,6 +314,7 @@ def test_energy_of_a_target_that_gives_none(
         ("energy", "latency=0.9x", "at least 1, such as latency=1.1x"),
         ("energy", "beauty=2x", "is no bound"),
         ("energy", "energy=1.1x", "bounds energy, which is as small as it can be already"),
+        ("ram", "bytes=1.1x", "is latency, not bytes; give latency=1.1x"),
         ("edp", "latency=1.1x", "'edp' weighs latency against energy already; leave it out, or choose objective"),
     ],
 )

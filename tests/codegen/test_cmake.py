@@ -12,12 +12,14 @@ import pytest
 
 import match
 from match.compiled.model import CompiledModel
+from match.run import read_manifest
 
 pytestmark = pytest.mark.cc
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cmake"
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 QEMU = ("qemu-system-riscv32", "-M", "virt", "-m", "128M", "-bios", "none", "-nographic")
+QEMU_F405 = ("qemu-system-arm", "-M", "netduinoplus2", "-nographic")
 CROSS = ("-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=riscv64-unknown-elf-gcc")
 ONLY_COMPILE = "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"
 
@@ -76,6 +78,24 @@ def test_the_example_on_a_risc_v_core(digits: CompiledModel, folder: Path, tmp_p
     command = [*QEMU, "-semihosting-config", "enable=on,target=native", "-kernel", str(tmp_path / "firmware")]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
     assert done.stdout.splitlines() == printed(digits)
+
+
+@pytest.mark.usefixtures("qemu_arm")
+def test_the_example_on_a_board(tmp_path: Path) -> None:
+    """QEMU's STM32F405 has the memories of the STM32F446RE, and no counter of cycles."""
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    digits = match.compile(DIGITS, "nucleo_f446re", name="digits", output=tmp_path / "digits")
+    toolchain = f"-DCMAKE_TOOLCHAIN_FILE={EXAMPLE / 'cortex_m.cmake'}"
+    for command in configured(EXAMPLE, tmp_path / "build", f"-DDIGITS={tmp_path}/digits", toolchain, "-DCOUNT=ON"):
+        assert command.count("-mcpu=") == command.count("-mcpu=cortex-m4 ") == 1
+    call("cmake", "--build", tmp_path / "build")
+    firmware = str(tmp_path / "build" / "firmware")
+    command = [*QEMU_F405, "-semihosting-config", "enable=on,target=native", "-kernel", firmware]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    lines = done.stdout.splitlines()
+    calls = read_manifest(tmp_path / "digits").calls
+    assert lines == [*(f'{{"event":"count","call":{n},"count":0}}' for n in range(len(calls))), *printed(digits)]
 
 
 def project(folder: Path, place: Path, lines: str = "", version: str = "3.13") -> Path:

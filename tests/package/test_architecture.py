@@ -41,6 +41,7 @@ STATIONS = (
     "codegen",
     "byoc",
     "run",
+    "exporting",
     "report",
     "external_memory",
     "validation",

@@ -22,7 +22,7 @@ def test_table_of_targets() -> None:
     show_targets([get_target("gap9")], console)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    assert "latency, bytes, energy, edp (energies are estimates)" in " ".join(text.split())
+    assert "latency, bytes, energy, edp, ram (energies are estimates)" in " ".join(text.split())
     for part in ("gap9", "260 MHz", "L2 1536 KiB", "cluster", "ne16", "L1 ", "depthwise_conv2d", "cpu"):
         assert part in text
 
@@ -46,7 +46,7 @@ def test_objectives_are_those_that_a_target_has_figures_for() -> None:
     assert isinstance(console.file, io.StringIO)
     rows = {line.split()[0]: line for line in console.file.getvalue().splitlines() if line.strip()}
     assert "latency, bytes, energy" in rows["measured"]
-    assert "latency, bytes " in rows["mock"]
+    assert "latency, bytes, ram " in rows["mock"]
     assert "energy" not in rows["mock"]
 
 

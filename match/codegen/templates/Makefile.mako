@@ -17,6 +17,9 @@ TOOLS := $(patsubst %-gcc,%-,$(filter %-gcc,$(firstword $(CC))))
 AR = $(TOOLS)ar
 % endif
 SOURCES += ${" \\\n    ".join(["", *libraries[placed.platform.name]]).lstrip()}
+% if counting[placed.platform.name]:
+SOURCES += $(if $(COUNT),${" ".join(counting[placed.platform.name])})
+% endif
 PROGRAM := ${" \\\n    ".join(["", "program/main.c", *(s for s in placed.sources if s not in libraries[placed.platform.name] and not s.startswith("kernels/"))]).lstrip()}
 INCLUDE := ${" ".join(("include", *placed.include))}
 DEFINES := ${placed.defines}
@@ -32,7 +35,7 @@ comma := ,
 BUILD := build/$(PLATFORM)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)$(if $(DUMP),-dump)$(if $(COUNT),-count)
 CHECKS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
 DEFINES += $(if $(TRACE),-DMATCH_TRACE) $(if $(DUMP),-DMATCH_DUMP) $(if $(COUNT),-DMATCH_COUNT)
-PROGRAM += $(if $(TRACE),program/trace.c) $(if $(DUMP),program/dump.c) $(if $(COUNT),program/count.c)
+PROGRAM += $(if $(TRACE),program/trace.c) $(if $(DUMP),program/dump.c)
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(1))))
 
 all: $(BUILD)/network
@@ -56,7 +59,7 @@ help:
 	@echo "make SANITIZE=address,undefined   with run-time checks, in a folder of its own"
 	@echo "make TRACE=1                      with a line on stdout for every transfer, wait and kernel"
 	@echo "make DUMP=1                       with a line on stdout for every tensor that a layer on a module reads or writes"
-	@echo "make COUNT=1                      with a line on stdout for every operator, where the platform counts"
+	@echo "make COUNT=1                      with a line on stdout for every operator, where the platform counts; lib with what prints them"
 	@echo "make WERROR=1                     warnings are errors"
 	@echo "make clean"
 	@echo "CC, AR, STANDARD (of C), CFLAGS, WARNINGS and LDFLAGS are yours. ${name}.cmake and ${name}.mk say the same to CMake and to pmsis."

@@ -4,6 +4,8 @@
 #     include(path/to/${name}.cmake)
 #     target_link_libraries(firmware PRIVATE ${name})
 #
+# ${name}_count is match_count_hooks (match_count.h), which print what each operator takes, for platforms that count: link it as well.
+#
 # ${prefix}_PLATFORM is what it is built for: ${", ".join(placed.platform.name for placed in platforms)}.
 #
 # Compiler, C standard (C11 or later) and optimisation are the project's own. So are the instructions and the C library: a
@@ -34,6 +36,7 @@ ${"else" if position else ""}if(${prefix}_PLATFORM STREQUAL "${placed.platform.n
     set(${prefix}_OPTIONS ${" ".join((*placed.defines.split(), "-ffp-contract=off", *threads))})
     set(${prefix}_MACHINE ${" ".join(flag for flag in placed.platform.flags if flag not in threads) or '""'})
     set(${prefix}_LIBRARIES ${" ".join(("m", *threads))})
+    set(${prefix}_COUNTING ${" ".join(counting[placed.platform.name]) or '""'})
 % endfor
 else()
     message(FATAL_ERROR "${name} has no platform ${"${" + prefix + "_PLATFORM}"}")
@@ -52,3 +55,9 @@ if(NOT CMAKE_TOOLCHAIN_FILE AND NOT CMAKE_C_FLAGS MATCHES "-m(arch|cpu)=")
     target_compile_options(${name} PRIVATE ${"${" + prefix + "_MACHINE}"})
 endif()
 target_link_libraries(${name} PUBLIC ${"${" + prefix + "_LIBRARIES}"})
+
+if(${prefix}_COUNTING)
+    list(TRANSFORM ${prefix}_COUNTING PREPEND "${"${" + prefix + "_FOLDER}"}/")
+    add_library(${name}_count STATIC EXCLUDE_FROM_ALL ${"${" + prefix + "_COUNTING}"})
+    target_link_libraries(${name}_count PUBLIC ${name})
+endif()

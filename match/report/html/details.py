@@ -150,7 +150,7 @@ def _choice(report: Report, layer: LayerSummary) -> Iterator[Markup]:
         yield Markup("<h3>Why {}</h3>").format(layer.module)
         yield facts((one.module, _offer(one, layer.module)) for one in layer.candidates)
     if layer.runner_up:
-        unit = {"latency": "cycles", "energy": "pJ", "bytes": "bytes", "edp": "pJ x cycles"}.get(
+        unit = {"latency": "cycles", "energy": "pJ", "bytes": "bytes", "edp": "pJ x cycles", "ram": "cycles"}.get(
             report.options.objective, ""
         )
         yield Markup("<p>Runner-up: {}, with {} {} for the whole network.</p>").format(
