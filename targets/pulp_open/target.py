@@ -80,6 +80,9 @@ Fitted to layers on GVSoC. More than elsewhere, as the master fetches its instru
 it takes alone.
 """
 
+_AHEAD = 300
+"""What of a tile beside its kernel the master takes until it starts it."""
+
 _CLOCK = 50e6
 
 
@@ -124,10 +127,18 @@ class PulpOpen(MatchTarget):
         l1 = scratchpad(L1_BYTES, cluster.cores)
         shared = {"cores": cluster.cores, "offload": cluster.offload, "kernel": _KERNEL}
         self.modules: tuple[HwModule, ...] = (
-            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, consumption=energy)),
+            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, ahead=_AHEAD, consumption=energy)),
             Ne16(
                 l1,
-                replace(ne16.COST, **shared, dma=dma, first=_DRIVER, latencies=SIMULATED, consumption=energy),
+                replace(
+                    ne16.COST,
+                    **shared,
+                    dma=dma,
+                    ahead=_AHEAD,
+                    first=_DRIVER,
+                    latencies=SIMULATED,
+                    consumption=energy,
+                ),
             ),
         )
         self.clock_hz = clock_hz

@@ -19,7 +19,7 @@ The core calls a kernel and waits until it is done, starts a transfer, waits for
 has nothing to do.
 """
 
-_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait"}
+_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait", Kind.END: "wait"}
 _ROUNDING = 1e-6  # cycles by which sums of the same times may differ
 
 
@@ -136,12 +136,12 @@ def bars(stretch: Stretch, outside: Mapping[str, str]) -> Iterator[Span]:
         action = event.action
         text = f"{action.operand or stretch.name} {action.number}"
         if event.core_end > event.core_begin:
-            verb = "wait for" if action.kind is Kind.WAIT else action.kind.value
+            verb = "wait for" if action.kind in (Kind.WAIT, Kind.END) else action.kind.value
             begin, end, details = event.core_begin, event.core_end, _details(action)
             yield Span(CORE, _DOING.get(action.kind, "start"), f"{verb} {text}", begin, end, details)
         if action.kind is Kind.KERNEL:
             yield Span(stretch.unit, "kernel", text, event.begin, event.end, _details(action))
-        elif action.kind is not Kind.WAIT:
+        elif action.kind not in (Kind.WAIT, Kind.END):
             lane = dma(outside.get(action.memory, action.memory))
             yield Span(lane, "transfer", text, event.begin, event.end, _details(action))
 

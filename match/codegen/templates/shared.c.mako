@@ -93,6 +93,29 @@ int32_t ${shared.name}_compute(match_kernel_t kernel, const match_tile_t *tile)
     return status;
 }
 
+% if shared.under_way:
+int32_t ${shared.name}_start(match_kernel_t kernel, const match_tile_t *tile)
+{
+    MATCH_TRACE_KERNEL(tile);
+    return ${api.compute.start}(kernel, tile);
+}
+
+int32_t ${shared.name}_end(uint32_t call)
+{
+    (void)call;
+    MATCH_TRACE_END(call);
+    return ${api.sync.wait_compute}();
+}
+
+int32_t ${shared.name}_stop(int32_t status)
+{
+    for (uint32_t i = 0; status != MATCH_OK && i < ${shared.under_way}; i++) {
+        (void)${api.sync.wait_compute}();
+    }
+    return status;
+}
+
+% endif
 /* A layer that is to run. */
 typedef struct {
     const ${shared.name}_layer_t *layer;
