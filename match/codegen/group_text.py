@@ -123,10 +123,14 @@ class MemberText:
 
 @dataclass(frozen=True)
 class CallText:
-    """A kernel call in C: the number of its context, the fields that change there, and the calls that end before."""
+    """A kernel call in C: the number of its context, the fields that change there, and the calls that end before.
+
+    `clears` tells whether it is the first one with this context.
+    """
 
     member: MemberText
     tile: int
+    clears: bool
     fields: tuple[tuple[str, str], ...]
     ending: tuple[MemberText, ...]
 
@@ -176,7 +180,7 @@ class GroupText(KernelText):
         return 1 + max(under_way)
 
     @cached_property
-    def calls(self) -> tuple[CallText, ...]:
+    def member_calls(self) -> tuple[CallText, ...]:
         """The kernel calls.
 
         Each call's code is executed once: a core waits for all of its instructions, and few are few. So each takes the
@@ -191,9 +195,15 @@ class GroupText(KernelText):
             taken = (reader is not None and reader.reads_tile(member.number) for reader in readers)
             free = [number for number, read in enumerate(taken) if not read]
             tile = min(free, key=lambda number: len(changes[number]))
+            clears = readers[tile] is None
             tiles[tile], readers[tile] = own, member
-            found.append(CallText(member, tile, tuple(changes[tile]), self._ending(member.number)))
+            found.append(CallText(member, tile, clears, tuple(changes[tile]), self._ending(member.number)))
         return tuple(found)
+
+    @property
+    def first_fetches(self) -> tuple[Fetch, ...]:
+        """The transfers that start in front of everything else: the DMA need not wait until contexts are cleared."""
+        return self.rooms.starting(0)
 
     @property
     def last_ending(self) -> tuple[MemberText, ...]:

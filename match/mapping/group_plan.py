@@ -256,13 +256,14 @@ def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory, part_byt
 
 
 def _parts(layer: Layer, operand: Operand, memory: Memory, part_bytes: int) -> list[Fetch]:
-    """The constants of consecutive kernel calls in parts."""
+    """The constants of consecutive kernel calls in parts. Those of the first call come alone: all waits for them."""
     found: list[Fetch] = []
     begin = 0
     for component in operand.components:
         size = align(component_bytes(component, layer.extents), memory.alignment)
         number = component.call
-        if not found or (number != found[-1].last and found[-1].room.bytes >= part_bytes):
+        first = len(found) == 1 and found[0].last == 0
+        if not found or (number != found[-1].last and (first or found[-1].room.bytes >= part_bytes)):
             found.append(Fetch(operand.name, Room(0, 0), number, number, number, begin))
         part = found[-1]
         room = Room(0, part.room.bytes + size)

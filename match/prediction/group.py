@@ -10,6 +10,7 @@ from __future__ import annotations
 from match.ir.group import calls
 from match.ir.layer import Role
 from match.mapping.group_plan import Fetch, GroupPlan
+from match.mapping.schedule import Schedule
 from match.prediction.blocks import block_of
 from match.prediction.clock import Clock
 from match.prediction.prices import Move, Prices
@@ -17,8 +18,23 @@ from match.target.cost import Block
 from match.target.group import GroupCost
 
 
+def operator_cycles(schedule: Schedule, model: GroupCost) -> list[float]:
+    """Cycles of the kernel calls of each operator of a group, with their launches, that calls before do not hide."""
+    layer = schedule.layer
+    assert schedule.plan is not None
+    walk = GroupWalk(Prices(layer, schedule.operands, schedule.inner_memory, model), schedule.plan)
+    walk.run(0.0)
+    found = [0.0] * len(layer.stages)
+    for call, share in zip(calls(layer), walk.shares, strict=True):
+        found[call.operator] += share
+    return found
+
+
 class GroupWalk(Clock):
-    """Executes a group once, and sums up cycles and bytes, as `match.prediction.walk.Walk` does for loops."""
+    """Executes a group once, and sums up cycles and bytes, as `match.prediction.walk.Walk` does for loops.
+
+    `shares` are the cycles of each kernel call with its launch that calls before it do not hide.
+    """
 
     def __init__(self, pricing: Prices, plan: GroupPlan) -> None:
         super().__init__(pricing)
@@ -30,6 +46,7 @@ class GroupWalk(Clock):
         self._units = [pricing.cost_model.units[call.operator] for call in calls(pricing.layer)]
         self._losses = pricing.cost_model.losses(pricing.layer)
         self._ends: list[float] = []
+        self.shares: list[float] = []
 
     def run(self, overhead: float) -> None:
         """Execute the operators, after `overhead` cycles, and write the output back."""
@@ -44,7 +61,9 @@ class GroupWalk(Clock):
                 arrivals[fetch] = self.issue(self._numbers[fetch.operand], self._moves[fetch])
             self._wait(number, start.ahead, [arrivals[fetch] for fetch in self._plan.awaited(number)])
             self.now += launch - start.ahead + start.before
+            before = max(self._ends, default=overhead)
             begin = self._begin(number, cycles - start.before)
+            self.shares.append(max(0.0, min(self._ends[number] - before, launch + cycles)))
             if start.kept > 0:
                 self.now = begin + start.kept
             if self._plan.ended[number] == number:

@@ -20,6 +20,7 @@ from match.graph.operator import Array
 from match.ir.deviation import Deviation
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
+from match.prediction.group import operator_cycles
 from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.changes import Otherwise
@@ -315,7 +316,7 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
     if layer.links:
         cost = cost_model_of(plan.modules(target), layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
-        cycles = [round(one) for one in cost.launched(layer)]
+        cycles = [round(one) for one in operator_cycles(plan.schedule, cost)]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
         removed = _removed(elements.get(own.source), outputs(stage) // stage.output_channels, stage.output_channels)
         yield OperatorSummary(

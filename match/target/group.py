@@ -18,12 +18,12 @@ from match.mapping.memory import align, component_bytes
 from match.mapping.storage import storage
 from match.mapping.under_way import Lane
 from match.target import methods
-from match.target.cost import Energy, Starting, Tile
+from match.target.cost import Block, Energy, Starting, Tile
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
 from match.target.operators_cost import OperatorsCost
 
-CUT_BYTES = 32768
+CUT_BYTES = 16384
 """Bytes of constants of each part of a dense layer that is cut, about: some thousand cycles of the DMA engine."""
 
 CUT_CHANNELS = 16
@@ -156,13 +156,10 @@ class GroupCost(OperatorsCost):
         launches = [model.launch(stage) for model, stage in zip(self.models, layer.stages, strict=True)]
         return [launches[call.operator] + (0.0 if call.first else first[call.operator]) for call in calls(layer)]
 
-    def launched(self, layer: Layer) -> list[float]:
-        """Cycles of each operator's kernel calls, launches included."""
-        found = [0.0] * len(layer.stages)
-        figures = zip(calls(layer), self.launches(layer), self.calls(layer, whole_tile(layer)), strict=True)
-        for call, launch, cycles in figures:
-            found[call.operator] += launch + cycles
-        return found
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """The longest that an operator knows of: a transfer is under way while any of them compute."""
+        asked = zip(self.models, layer.stages, strict=True)
+        return max(model.transfer(stage, block) for model, stage in asked)
 
     def overhead(self, layer: Layer) -> float:
         """Once for all operators."""

@@ -42,16 +42,21 @@ static void store_output(${blocks}block, uint8_t *from${level.array_parameter(ou
 static int32_t compute_all(${given}, uint8_t *l1, ${blocks}transfers)
 {
     match_tile_t tiles[${level.tiles}]; /* fields that are not set stay as they are for the call before */
-% for tile in range(level.tiles):
-    ${shared}_clear(&tiles[${tile}]);
+% for fetch in level.first_fetches:
+    ${level.fetch(fetch)}
 % endfor
-% for call in level.calls:
+% for call in level.member_calls:
 <% member = call.member %>\
 
     ${member.title}
+% if member.number:
 % for fetch in member.starting:
     ${level.fetch(fetch)}
 % endfor
+% endif
+% if call.clears:
+    ${shared}_clear(&tiles[${call.tile}]);
+% endif
 % for field, value in call.fields:
     tiles[${call.tile}].${field} = ${value};
 % endfor
@@ -79,7 +84,8 @@ static int32_t execute_part(const part_t *part, ${blocks}reserved)
 static int32_t execute(const void *given, ${blocks}reserved)
 % endif
 {
-    ${shared}_block_t transfers[${level.transfers}] = {{.data = NULL}};
+    ${shared}_block_t transfers[${level.transfers}];
+    ${shared}_idle(transfers, ${level.transfers});
     int32_t status = compute_all(${"part" if level.part else "given"}, reserved->data, transfers);
 % for stopped in level.stopping:
     status = ${stopped}_stop(status);

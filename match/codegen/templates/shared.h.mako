@@ -18,6 +18,9 @@ typedef struct {
     bool pending;
 } ${shared.name}_block_t;
 
+/* Blocks without memory, and without transfers. */
+void ${shared.name}_idle(${shared.name}_block_t *blocks, uint32_t count);
+
 /* Starts the transfer of `bytes` bytes, or of a shape, into a block. */
 void ${shared.name}_load(${shared.name}_block_t *block, const uint8_t *from, uint32_t bytes);
 void ${shared.name}_copy_in(${shared.name}_block_t *block, const uint8_t *from, const match_copy_t *shape);
