@@ -19,7 +19,7 @@ The core calls a kernel and waits until it is done, starts a transfer, waits for
 has nothing to do.
 """
 
-_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait", Kind.END: "wait"}
+_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait", Kind.END: "call"}
 _ROUNDING = 1e-6  # cycles by which sums of the same times may differ
 
 
