@@ -26,7 +26,7 @@ from match.cost_models.pulp_energy import PulpEnergy
 from match.cost_models.pulp_loops import align4
 from match.ir.attributes import ChannelGroups
 from match.ir.layer import WIDEST_WEIGHTS, Layer, Op
-from match.target.cost import Block, CostModel, Energy, Tile, ceil_div, choose, larger, smaller
+from match.target.cost import Block, CostModel, Energy, Starting, Tile, ceil_div, choose, larger, smaller
 
 PIXELS = 3
 """Output rows and columns of a sub-tile."""
@@ -120,6 +120,8 @@ class Ne16Cost(CostModel):
     """What NE16 loses in each cycle in which the cluster requantizes beside it: they share L1's banks."""
     kernel: int = 100
     """A tile beside its jobs: its context, the event that ends it. Estimated."""
+    ahead: int = 0
+    """What of `kernel` the core takes until it starts the driver, beside calls before."""
     fork: int = 200
     """Starting and joining the cluster for requantization, or to lay out windows."""
     both: int = 600
@@ -165,17 +167,33 @@ class Ne16Cost(CostModel):
         """Cycles of all jobs of a tile."""
         if self.laid_out:
             return self._of_windows(layer, tile)
-        groups, outputs = _groups(layer, tile)
-        odd_channels = layer.get(ChannelGroups).outputs % 2 & (tile.k % 2 | layer.k % 2)
-        odd_columns = tile.ox % 2 | layer.ox % 2
-        rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
-        columns = _along(layer, tile.ox, self._together(odd_channels), tile.ix, layer.padding.right)
+        rows, columns = self._jobs(layer, tile)
         if self.stream_out:
             return self._streamed(layer, tile, rows, columns)
-        full, rest = divmod(outputs, _block(layer))
-        block = self._pass(layer, tile.c, rows, columns, _block(layer))
-        last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
-        return self._programmed(rows.jobs * columns.jobs, _edges(layer, rows, columns), full * block + last, groups)
+        groups, _ = _groups(layer, tile)
+        execution = self._blocks(layer, tile, rows, columns)
+        return self._programmed(rows.jobs * columns.jobs, _edges(layer, rows, columns), execution, groups)
+
+    def starting(self, layer: Layer, tile: Tile) -> Starting:
+        """The core programs all jobs, of which the last one runs while it goes on.
+
+        What the cluster requantizes beside NE16 keeps it to the end, what it lays out until NE16's last part.
+        """
+        cycles = self.compute(layer, tile)
+        if self.stream_out:
+            return Starting(self.ahead, 0.0, cycles)
+        if self.laid_out:
+            return Starting(self.ahead, 0.0, cycles - self._windows(layer, tile)[0])
+        rows, columns = self._jobs(layer, tile)
+        groups, _ = _groups(layer, tile)
+        before, jobs = self._programming(self.tile, TILE_WORDS), rows.jobs * columns.jobs
+        if jobs * groups == 1:
+            return Starting(self.ahead, before)
+        return Starting(self.ahead, before, cycles - before - self._blocks(layer, tile, rows, columns) / jobs)
+
+    def beside(self, layer: Layer) -> float:
+        """They share the banks of L1."""
+        return self.conflicts
 
     def takes_longer(self, layer: Layer) -> bool:
         """Whether NE16 takes longer for a layer in one tile than for its windows as the cluster lays them out."""
@@ -239,8 +257,23 @@ class Ne16Cost(CostModel):
         cycles: float = self.start + parts * steps + choose(rest > 0, around_end, around)
         return cycles
 
-    def _of_windows(self, layer: Layer, tile: Tile) -> float:
-        """Cycles of a tile whose windows the cluster lays out, one part while NE16 computes the part before."""
+    def _jobs(self, layer: Layer, tile: Tile) -> tuple[_Along, _Along]:
+        """Jobs along rows and columns, of a tile that nothing lays out."""
+        odd_channels = layer.get(ChannelGroups).outputs % 2 & (tile.k % 2 | layer.k % 2)
+        odd_columns = tile.ox % 2 | layer.ox % 2
+        rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
+        return rows, _along(layer, tile.ox, self._together(odd_channels), tile.ix, layer.padding.right)
+
+    def _blocks(self, layer: Layer, tile: Tile, rows: _Along, columns: _Along) -> float:
+        """Cycles of NE16 on all blocks of output channels of a group."""
+        _, outputs = _groups(layer, tile)
+        full, rest = divmod(outputs, _block(layer))
+        block = self._pass(layer, tile.c, rows, columns, _block(layer))
+        cycles: float = full * block + choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
+        return cycles
+
+    def _windows(self, layer: Layer, tile: Tile) -> tuple[float, int, int]:
+        """Cycles of NE16 on a part whose windows are laid out, how many parts there are, and the rows of each."""
         row, left = _window_bytes(layer, tile), 4 * tile.ox * smaller(tile.k, OUTPUT_CHANNELS)
         each = _part_rows(tile.oy, PIXELS, larger(row, left) if self.stream_out else row)
         parts = ceil_div(tile.oy, each)
@@ -249,8 +282,13 @@ class Ne16Cost(CostModel):
         window = tile.fx * tile.fy * tile.c
         computed = full * self._pass(layer, window, rows, columns, OUTPUT_CHANNELS)
         computed = computed + choose(rest > 0, self._pass(layer, window, rows, columns, rest), 0)
+        return computed / parts, parts, each
+
+    def _of_windows(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of a tile whose windows the cluster lays out, one part while NE16 computes the part before."""
+        alone, parts, each = self._windows(layer, tile)
+        full, rest = divmod(tile.k, OUTPUT_CHANNELS)
         layout = self._layout(layer, tile, each * _columns(layer, tile))
-        alone = computed / parts
         beside = alone + self.conflicts * smaller(alone, layout)
         # In front of NE16's first part the cluster lays that out alone; nothing is beside NE16's last part.
         if not self.stream_out:

@@ -66,7 +66,19 @@ from match.cost_models.pulp_loops import (
 from match.cost_models.pulp_transposition import transposition
 from match.ir.attributes import Broadcast, ChannelGroups, Concatenation, Gathering, LookupTable
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Energy, Tile, at_each, ceil_div, choose, choose_for, larger, smaller
+from match.target.cost import (
+    Block,
+    CostModel,
+    Energy,
+    Starting,
+    Tile,
+    at_each,
+    ceil_div,
+    choose,
+    choose_for,
+    larger,
+    smaller,
+)
 
 
 class Product(NamedTuple):
@@ -94,6 +106,8 @@ class PulpClusterCost(CostModel):
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts
         that for the dense layers of ResNet8 and DS-CNN beyond their tiles (docs/pulp-open.md).
     cycles: of one core; int16: of activations of 16 bits. sharing: what all of them lose.
+    ahead: of `kernel`, until the workers begin, where a master that is none of them starts them and goes on; None where
+        it works, too, or waits.
     consumption: of the chip's units, None where it is not known.
     """
 
@@ -106,6 +120,7 @@ class PulpClusterCost(CostModel):
     int16: Int16Cycles = field(default_factory=Int16Cycles.measured)
     sharing: Sharing = field(default_factory=Sharing.measured)
     dma: Mchan = field(default_factory=Mchan)
+    ahead: int | None = None
     consumption: PulpEnergy | None = None
 
     overlap = True
@@ -150,6 +165,10 @@ class PulpClusterCost(CostModel):
     def launch(self, layer: Layer) -> float:
         """The same for every kernel."""
         return self.kernel
+
+    def starting(self, layer: Layer, tile: Tile) -> Starting:
+        """The master goes on, if it is none of the workers."""
+        return super().starting(layer, tile) if self.ahead is None else Starting(self.ahead)
 
     def transfer(self, layer: Layer, block: Block) -> float:
         """MCHAN's, and what the cores' use of L1's banks adds."""

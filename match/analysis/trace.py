@@ -84,7 +84,11 @@ class _Kernel(msgspec.Struct, frozen=True, tag_field="event", tag="kernel"):
     end: bool
 
 
-_Line = _Layer | _Fetch | _Store | _Wait | _Kernel
+class _End(msgspec.Struct, frozen=True, tag_field="event", tag="end"):
+    call: int
+
+
+_Line = _Layer | _Fetch | _Store | _Wait | _Kernel | _End
 
 
 def read_trace(lines: Iterable[str]) -> Iterator[LayerTrace]:
@@ -130,6 +134,8 @@ def _layer_trace(layer: _Layer, events: Iterable[_Line]) -> LayerTrace:
             number = counts["", ""]
             actions.append(Action(Kind.KERNEL, number=number, tile=_tile(event, ops[number % len(ops)])))
             counts["", ""] += 1
+        elif isinstance(event, _End):
+            actions.append(Action(Kind.END, number=event.call))
     return LayerTrace(layer.name, tuple(actions))
 
 

@@ -69,6 +69,21 @@ class MemberText:
         return note(f"{layer.what}{window}, {shape}{unit}{source}.", WIDTH - 4)
 
     @property
+    def under_way(self) -> int:
+        """How many calls of its module may be under way while the core goes on."""
+        unit = self.operator.unit
+        return unit.api.compute.under_way if unit is not None and unit.api is not None else 0
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the core waits for it at once."""
+        return self.rooms.ended[self.number] == self.number
+
+    def reads_tile(self, call: int) -> bool:
+        """Whether it may still read its tile when the core comes to call number `call`, which is behind it."""
+        return self.under_way == 1 and self.rooms.ended[self.number] >= call
+
+    @property
     def starting(self) -> tuple[Fetch, ...]:
         """The transfers that start in front of it."""
         return self.rooms.starting(self.number)
@@ -106,6 +121,20 @@ class MemberText:
         return kernel.fields(self.call.first, self.call.channels)
 
 
+@dataclass(frozen=True)
+class CallText:
+    """A kernel call in C: the number of its context, the fields that change there, and the calls that end before.
+
+    `clears` tells whether it is the first one with this context.
+    """
+
+    member: MemberText
+    tile: int
+    clears: bool
+    fields: tuple[tuple[str, str], ...]
+    ending: tuple[MemberText, ...]
+
+
 class GroupText(KernelText):
     """What the template asks about a group. All of it lies in one block of the innermost memory."""
 
@@ -138,22 +167,57 @@ class GroupText(KernelText):
         """None: each operator has its own."""
         return ()
 
-    @property
+    @cached_property
     def members(self) -> tuple[MemberText, ...]:
         """The kernel calls."""
         return tuple(MemberText(self.plan, self.rooms, number, call) for number, call in enumerate(calls(self.layer)))
 
-    @property
-    def calls_with_changes(self) -> Iterator[tuple[MemberText, tuple[tuple[str, str], ...]]]:
-        """The kernel calls, and the fields of the context that are others than for the call before.
+    @cached_property
+    def tiles(self) -> int:
+        """How many contexts there are: a call may still read its own while that of the next one is filled in."""
+        members = self.members
+        under_way = (sum(one.reads_tile(n) for one in members[:n]) for n in range(len(members)))
+        return 1 + max(under_way)
 
-        Each call's code is executed once: a core waits for all of its instructions, and few are few.
+    @cached_property
+    def member_calls(self) -> tuple[CallText, ...]:
+        """The kernel calls.
+
+        Each call's code is executed once: a core waits for all of its instructions, and few are few. So each takes the
+        free context in which the fewest fields change.
         """
-        before: dict[str, str] = dict(CLEARED)
+        tiles = [dict(CLEARED) for _ in range(self.tiles)]
+        readers: list[MemberText | None] = [None] * self.tiles
+        found: list[CallText] = []
         for member in self.members:
             own = {**CLEARED, **dict(member.fields())}
-            yield member, tuple((field, value) for field, value in own.items() if value != before[field])
-            before = own
+            changes = [[(field, value) for field, value in own.items() if value != tile[field]] for tile in tiles]
+            taken = (reader is not None and reader.reads_tile(member.number) for reader in readers)
+            free = [number for number, read in enumerate(taken) if not read]
+            tile = min(free, key=lambda number: len(changes[number]))
+            clears = readers[tile] is None
+            tiles[tile], readers[tile] = own, member
+            found.append(CallText(member, tile, clears, tuple(changes[tile]), self._ending(member.number)))
+        return tuple(found)
+
+    @property
+    def first_fetches(self) -> tuple[Fetch, ...]:
+        """The transfers that start in front of everything else: the DMA need not wait until contexts are cleared."""
+        return self.rooms.starting(0)
+
+    @property
+    def last_ending(self) -> tuple[MemberText, ...]:
+        """The kernel calls that the output's write-back waits for."""
+        return self._ending(len(self.members))
+
+    @property
+    def stopping(self) -> tuple[str, ...]:
+        """Begins the names of what modules share of which a call may be under way."""
+        return tuple(dict.fromkeys(member.shared for member in self.members if not member.at_once))
+
+    def _ending(self, number: int) -> tuple[MemberText, ...]:
+        """The kernel calls that end in front of one."""
+        return tuple(self.members[call] for call in self.rooms.ending(number))
 
     @property
     def transfers(self) -> int:

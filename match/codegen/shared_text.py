@@ -150,6 +150,11 @@ class SharedText:
         )
 
     @property
+    def under_way(self) -> int:
+        """How many kernel calls may be under way while the core goes on; 0: none."""
+        return self.api.compute.under_way if self.api else 0
+
+    @property
     def guard(self) -> str:
         """Macro that the header defines."""
         return f"{self.name}_H".upper()

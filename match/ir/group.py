@@ -79,12 +79,6 @@ def first_readers(links: Links) -> tuple[tuple[int, int], ...]:
     return tuple(found[tensor] for tensor in sorted(found))
 
 
-def last_readers(links: Links) -> tuple[int, ...]:
-    """For each operator, the last operator that reads its output; the last operator's is read by none but itself."""
-    found = {link: number for number, own in enumerate(links) for link in own if link >= 0}
-    return (*(found[number] for number in range(len(links) - 1)), len(links) - 1)
-
-
 def operator_spans(layer: Layer, spans: Spans) -> tuple[tuple[int, Spans], ...]:
     """For each kernel call of a tile the number of its operator, and what it computes in iterations of its loops."""
     if isinstance(layer.attributes, Group):

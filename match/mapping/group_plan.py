@@ -1,8 +1,12 @@
 """What lies where in the innermost memory while a group runs, and when its transfers start.
 
-The tensors of a group are whole. Each takes room from the first kernel call that writes it to the last one that reads
-it; what comes from outside, tensors and constants, takes room from the call before which its transfer starts. So
-constants take the place of what earlier calls have used up, and arrive while calls before theirs compute.
+The tensors of a group are whole. Each takes room from the first kernel call that writes it to the end of the last one
+that reads it; what comes from outside, tensors and constants, takes room from the call before which its transfer
+starts. So constants take the place of what earlier calls have used up, and arrive while calls before theirs compute.
+
+The core comes to each call twice: in front of what it waits for it starts transfers, then it starts the call. So there
+are two steps for each call, and a last one, in which all calls have ended. A call that is waited for later
+(`match.mapping.under_way`) takes room until the first step of the call in front of which it is.
 """
 
 from __future__ import annotations
@@ -11,10 +15,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from match.ir.group import calls, first_readers, last_readers
+from match.ir.group import Links, calls, first_readers
 from match.ir.layer import Group, Layer, Operand, Role
 from match.mapping.memory import Memory, align, component_bytes
 from match.mapping.packing import Item, Packed, aligned, loads, pack
+from match.mapping.under_way import one_by_one
 
 MOST_TRANSFERS = 14
 """Transfers of a group that are under way at once: a DMA engine counts a limited number of them."""
@@ -54,13 +59,15 @@ class GroupPlan:
     """The rooms of a group.
 
     fetches: what comes from outside, in the order in which the transfers start. outputs: the tensor that each operator
-    writes. scratch: that of each operator's kernel calls. bytes: where the last room ends.
+    writes. scratch: that of each operator's kernel calls. bytes: where the last room ends. ended: the number of the
+    call in front of which each kernel call is waited for: its own where that is at once.
     """
 
     fetches: tuple[Fetch, ...]
     outputs: tuple[Room, ...]
     scratch: tuple[Room, ...]
     bytes: int
+    ended: tuple[int, ...]
 
     def room(self, operand: str) -> Room:
         """Where an operand lies, or the constants that are fetched first; the output, if it is not fetched."""
@@ -79,32 +86,29 @@ class GroupPlan:
         """The transfers that a kernel call waits for."""
         return tuple(fetch for fetch in self.fetches if fetch.awaited == call)
 
+    def ending(self, call: int) -> tuple[int, ...]:
+        """The kernel calls that end in front of one, which are not waited for at once."""
+        return tuple(other for other, ended in enumerate(self.ended) if other < ended == call)
+
     def slot(self, fetch: Fetch) -> int:
         """The number of a fetch among those that may be under way with it, less than `MOST_TRANSFERS`."""
         return self.fetches.index(fetch) % MOST_TRANSFERS
 
 
 def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
-    """Everything that takes room, with the kernel calls during which it does, and its offset."""
+    """Everything that takes room, with the steps during which it does, and its offset."""
     sizes = Sizes(tuple(room.bytes for room in plan.outputs), tuple(room.bytes for room in plan.scratch))
-    items = [_item(number, fetch) for number, fetch in enumerate(plan.fetches)] + _fixed(layer, sizes)
+    steps = _Steps(layer, plan.ended)
+    items = [steps.item(number, fetch) for number, fetch in enumerate(plan.fetches)] + steps.fixed(sizes)
     taken = (*(fetch.room for fetch in plan.fetches), *plan.outputs, *plan.scratch)
     return [(item, room.offset) for item, room in zip(items, taken, strict=True) if room.bytes]
 
 
 def fault(layer: Layer, plan: GroupPlan) -> str | None:
-    """What is wrong with a plan, if something is: rooms that overlap, or transfers that come too late or too many."""
-    alive: list[list[tuple[int, int, Hashable]]] = [[] for _ in calls(layer)]
-    for item, offset in rooms(layer, plan):
-        if offset + item.bytes > plan.bytes:
-            return f"{item.key} ends behind all of it"
-        for call in range(item.first, item.last + 1):
-            alive[call].append((offset, item.bytes, item.key))
-    for beside in alive:
-        beside.sort(key=lambda room: room[:2])
-        for (offset, size, key), (above, _, other) in pairwise(beside):
-            if above < offset + size:
-                return f"{key} and {other} overlap"
+    """What is wrong with a plan, if something is.
+
+    Transfers that come too late or too many, calls that end before they start, or rooms that overlap.
+    """
     for before, fetch in pairwise(plan.fetches):
         if fetch.started < before.started or fetch.awaited < before.awaited:
             return f"{fetch.operand} is fetched out of order"
@@ -113,6 +117,19 @@ def fault(layer: Layer, plan: GroupPlan) -> str | None:
             return f"{fetch.operand} comes too late"
         if number >= MOST_TRANSFERS and plan.fetches[number - MOST_TRANSFERS].awaited >= fetch.started:
             return "too many transfers are under way"
+    if len(plan.ended) != len(calls(layer)) or any(end < number for number, end in enumerate(plan.ended)):
+        return "a kernel call ends before it starts"
+    alive: list[list[tuple[int, int, Hashable]]] = [[] for _ in range(2 * len(calls(layer)) + 1)]
+    for item, offset in rooms(layer, plan):
+        if offset + item.bytes > plan.bytes:
+            return f"{item.key} ends behind all of it"
+        for step in range(item.first, item.last + 1):
+            alive[step].append((offset, item.bytes, item.key))
+    for beside in alive:
+        beside.sort(key=lambda room: room[:2])
+        for (offset, size, key), (above, _, other) in pairwise(beside):
+            if above < offset + size:
+                return f"{key} and {other} overlap"
     return None
 
 
@@ -125,53 +142,54 @@ class Sizes:
 
 
 def group_plan(
-    layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes, part_bytes: int
+    layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes, part_bytes: int, ended: Sequence[int] = ()
 ) -> GroupPlan | None:
     """The plan of a group; None if it does not fit. Parts of constants but the last have at least `part_bytes`.
+
+    `ended` says in front of which call each is waited for; nothing: all of them at once.
 
     Transfers start as early as there are bytes for all that is alive then, those that are needed first before others.
     If gaps leave no packing of that, it is tried with some bytes less.
     """
     late = _fetches(layer, operands, memory, part_bytes)
-    fixed = _fixed(layer, sizes)
+    steps = _Steps(layer, ended or one_by_one(layer))
+    fixed = steps.fixed(sizes)
     for left in _LEFT:
-        coming = _as_early_as_fits(late, fixed, len(calls(layer)), memory, memory.size - int(left * memory.size))
+        coming = _as_early_as_fits(late, fixed, steps, memory, memory.size - int(left * memory.size))
         if coming is None:
             continue
-        items = [*fixed, *(_item(n, fetch) for n, fetch in enumerate(coming))]
+        items = [*fixed, *(steps.item(n, fetch) for n, fetch in enumerate(coming))]
         packed = pack(items, memory.alignment, memory.size, solve=False)
         if packed.peak <= memory.size:
-            return _planned(coming, fixed, packed, sizes, memory)
+            return _planned(coming, steps, packed, sizes, memory)
     return None
 
 
 def _as_early_as_fits(
-    late: Sequence[Fetch], fixed: Sequence[Item], count: int, memory: Memory, size: int
+    late: Sequence[Fetch], fixed: Sequence[Item], steps: _Steps, memory: Memory, size: int
 ) -> list[Fetch] | None:
     """Transfers that start early, so that no more than `size` bytes are alive at once; None if these are too few."""
-    items = [*fixed, *(_item(n, fetch) for n, fetch in enumerate(late))]
-    alive = loads(items, count, memory.alignment)
+    items = [*fixed, *(steps.item(n, fetch) for n, fetch in enumerate(late))]
+    alive = loads(items, steps.count, memory.alignment)
     if max(alive) > memory.size:
         return None
     found: list[Fetch] = []
     for fetch in late:
         started, least, room = fetch.awaited, _earliest(found), aligned(fetch.room.bytes, memory.alignment)
-        while started > least and alive[started - 1] + room <= size:
+        while started > least and max(alive[2 * started - 2 : 2 * started]) + room <= size:
             started -= 1
-            alive[started] += room
+            alive[2 * started] += room
+            alive[2 * started + 1] += room
         found.append(replace(fetch, started=started))
     return found
 
 
 def least_bytes(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> int:
     """Bytes of the innermost memory that are not enough for a group, or just enough, if no transfer starts early."""
+    steps = _Steps(layer, one_by_one(layer))
     late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory, 0)]
-    items = [*_fixed(layer, sizes), *(_item(n, fetch) for n, fetch in enumerate(late))]
-    return max(loads(items, len(calls(layer)), memory.alignment))
-
-
-def _item(number: int, fetch: Fetch) -> Item:
-    return Item(("fetch", number), fetch.started, fetch.last, fetch.room.bytes)
+    items = [*steps.fixed(sizes), *(steps.item(n, fetch) for n, fetch in enumerate(late))]
+    return max(loads(items, steps.count, memory.alignment))
 
 
 class _Calls:
@@ -183,12 +201,38 @@ class _Calls:
         self.last = [first + operators.count(number) - 1 for number, first in enumerate(self.first)]
 
 
-def _fixed(layer: Layer, sizes: Sizes) -> list[Item]:
-    """For each operator the tensor that it writes, then for each the scratch of its kernel calls."""
-    own = _Calls(layer)
-    last = [own.last[reader] for reader in last_readers(layer.get(Group).links)]
-    written = [Item(("output", n), own.first[n], last[n], size) for n, size in enumerate(sizes.outputs)]
-    return [*written, *(Item(("scratch", n), own.first[n], own.last[n], size) for n, size in enumerate(sizes.scratch))]
+class _Steps:
+    """The steps of a group in which rooms are taken: 2n in front of call n, 2n + 1 in call n."""
+
+    def __init__(self, layer: Layer, ended: Sequence[int]) -> None:
+        """`ended` is the plan's."""
+        own = _Calls(layer)
+        self.ended = tuple(ended)
+        self.count = 2 * len(ended) + 1
+        self._ends = [2 * end if end > number else 2 * number + 1 for number, end in enumerate(ended)]
+        spans = [*zip(own.first, own.last, strict=True)]
+        self._first = [2 * first + 1 for first, _ in spans]
+        self._last = [self._end(first, last) for first, last in spans]
+        self._read = [max(self._last[reader] for reader in some) for some in _readers(layer.get(Group).links)]
+
+    def _end(self, first: int, last: int) -> int:
+        """The step in which the last of some calls ends."""
+        return max(self._ends[first : last + 1])
+
+    def item(self, number: int, fetch: Fetch) -> Item:
+        """What a fetch takes, until the last call that may read it has ended."""
+        return Item(("fetch", number), 2 * fetch.started, self._end(fetch.awaited, fetch.last), fetch.room.bytes)
+
+    def fixed(self, sizes: Sizes) -> list[Item]:
+        """For each operator the tensor that it writes, then for each the scratch of its kernel calls."""
+        written = (Item(("output", n), self._first[n], self._read[n], size) for n, size in enumerate(sizes.outputs))
+        scratch = (Item(("scratch", n), self._first[n], self._last[n], size) for n, size in enumerate(sizes.scratch))
+        return [*written, *scratch]
+
+
+def _readers(links: Links) -> list[list[int]]:
+    """For each operator itself and those that read its output."""
+    return [[writer, *(n for n, own in enumerate(links) if writer in own)] for writer in range(len(links))]
 
 
 def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory, part_bytes: int) -> list[Fetch]:
@@ -212,13 +256,14 @@ def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory, part_byt
 
 
 def _parts(layer: Layer, operand: Operand, memory: Memory, part_bytes: int) -> list[Fetch]:
-    """The constants of consecutive kernel calls in parts."""
+    """The constants of consecutive kernel calls in parts. Those of the first call come alone: all waits for them."""
     found: list[Fetch] = []
     begin = 0
     for component in operand.components:
         size = align(component_bytes(component, layer.extents), memory.alignment)
         number = component.call
-        if not found or (number != found[-1].last and found[-1].room.bytes >= part_bytes):
+        first = len(found) == 1 and found[0].last == 0
+        if not found or (number != found[-1].last and (first or found[-1].room.bytes >= part_bytes)):
             found.append(Fetch(operand.name, Room(0, 0), number, number, number, begin))
         part = found[-1]
         room = Room(0, part.room.bytes + size)
@@ -234,27 +279,24 @@ def _earliest(before: Sequence[Fetch]) -> int:
     return max(in_order, free)
 
 
-def _planned(coming: Sequence[Fetch], fixed: Sequence[Item], packed: Packed, sizes: Sizes, memory: Memory) -> GroupPlan:
+def _planned(coming: Sequence[Fetch], steps: _Steps, packed: Packed, sizes: Sizes, memory: Memory) -> GroupPlan:
     """The plan of a packing, with transfers that start as early as their room is free."""
-    taken = [(item.first, item.last, packed.offsets[item.key], aligned(item.bytes, memory.alignment)) for item in fixed]
+    taken = [(item, packed.offsets[item.key]) for item in steps.fixed(sizes)]
     placed = [replace(one, room=Room(packed.offsets["fetch", n], one.room.bytes)) for n, one in enumerate(coming)]
     found: list[Fetch] = []
     for number, fetch in enumerate(placed):
-        others = [*taken, *(_span(one) for one in (*found, *placed[number + 1 :]))]
-        found.append(replace(fetch, started=_start(fetch, others, _earliest(found))))
+        others = [*taken, *((steps.item(0, one), one.room.offset) for one in (*found, *placed[number + 1 :]))]
+        found.append(replace(fetch, started=_start(fetch, others, _earliest(found), memory)))
     outputs = tuple(Room(packed.offsets["output", n], size) for n, size in enumerate(sizes.outputs))
     scratch = tuple(Room(packed.offsets["scratch", n], size) for n, size in enumerate(sizes.scratch))
-    return GroupPlan(tuple(found), outputs, scratch, packed.peak)
+    return GroupPlan(tuple(found), outputs, scratch, packed.peak, steps.ended)
 
 
-def _span(fetch: Fetch) -> tuple[int, int, int, int]:
-    return fetch.started, fetch.last, fetch.room.offset, fetch.room.bytes
-
-
-def _start(fetch: Fetch, others: Sequence[tuple[int, int, int, int]], earliest: int) -> int:
+def _start(fetch: Fetch, others: Sequence[tuple[Item, int]], earliest: int, memory: Memory) -> int:
     """The first call from `earliest` on from which a transfer's room is free until it starts now."""
     begin, end = fetch.room.offset, fetch.room.offset + fetch.room.bytes
-    for first, last, offset, size in others:
-        if first < fetch.started and offset < end and begin < offset + size:
-            earliest = max(earliest, last + 1)
+    for item, offset in others:
+        above = offset + aligned(item.bytes, memory.alignment)
+        if item.first < 2 * fetch.started and offset < end and begin < above:
+            earliest = max(earliest, item.last // 2 + 1)
     return min(earliest, fetch.started)

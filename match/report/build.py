@@ -19,6 +19,7 @@ from match.graph.operator import Array
 from match.ir.deviation import Deviation
 from match.ir.layer import Group, Layer
 from match.mapping.schedule import Schedule
+from match.prediction.group import operator_cycles
 from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.changes import Otherwise
@@ -318,7 +319,7 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
     if isinstance(layer.attributes, Group):
         cost = cost_model_of(plan.modules(target), layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
-        cycles = [round(one) for one in cost.launched(layer)]
+        cycles = [round(one) for one in operator_cycles(plan.schedule, cost)]
     for stage, own, predicted in zip(layer.operators, plan.operators, cycles, strict=False):
         channels = stage.output_channels
         removed = _removed(elements.get(own.source), stage.output_elements // channels, channels)

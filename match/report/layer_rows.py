@@ -43,14 +43,14 @@ def causes(layer: LayerSummary) -> dict[Cause, int]:
     """The layer's cycles by what they go into, together all of them.
 
     "compute" are its kernel calls, "offload" what else the core does: it hands the layer to the module, starts kernels,
-    programs transfers; first calls, whose code is not in a cache, are there too. "transfers" are those that nothing
-    hides. "external memory" are its `wait_cycles`.
+    programs transfers, where no kernel call hides it; first calls, whose code is not in a cache, are there too.
+    "transfers" are those that nothing hides. "external memory" are its `wait_cycles`.
     """
     own = layer.cycles - layer.wait_cycles
     if layer.module == CPU:
         return {"control core": own, "external memory": layer.wait_cycles}
-    offload = min(layer.overhead_cycles or 0, own)
-    compute = min(layer.compute_cycles or 0, own - offload)
+    compute = min(layer.compute_cycles or 0, own)
+    offload = min(layer.overhead_cycles or 0, own - compute)
     return {
         "compute": compute,
         "transfers": own - offload - compute,

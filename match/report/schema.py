@@ -267,10 +267,10 @@ class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An operator of a layer that has several, in the order in which they are computed.
 
-    `cycles` are predicted for its kernel calls in a group; null in a chain, whose operators take turns. `module` is
-    what executes it, empty in reports that do not say it: the layer's. `source` is the
-    operator's name in the model, empty if it is not known. `removed_channels` and `weight_bits` mean the same as for a
-    layer.
+    `cycles` are predicted for its kernel calls in a group, without what those before hide; null in a chain, whose
+    operators take turns. `module` is what executes it, empty in reports that do not say it: the layer's. `source` is
+    the operator's name in the model, empty if it is not known. `removed_channels` and `weight_bits` mean the same as
+    for a layer.
     """
 
     op: str

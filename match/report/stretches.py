@@ -8,6 +8,8 @@ from match.analysis.simulate import Event, Timeline, simulate
 from match.analysis.timeline.chrome_trace import CORE, Span, Stretch, dma
 from match.codegen.network import NetworkMemory
 from match.dispatch.plan import LayerDecision, LayerPlan
+from match.ir.group import calls
+from match.ir.layer import Group
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
@@ -44,6 +46,7 @@ def stretches(
             *_waiting(layer.waits, external, [span.moved(-begin) for span in starts.get(number, ())]),
         ]
         events: tuple[Event, ...] = ()
+        units: tuple[str, ...] = ()
         if layer.plan is None:
             spans += _on_core(layer)
         else:
@@ -54,8 +57,17 @@ def stretches(
                 factor = (layer.cycles - layer.waits) / timeline.cycles if timeline.cycles else 1.0
                 spans += _offload(layer, factor * timeline.offload)
                 events = tuple(_moved(timeline.events, layer.waits, factor))
-        yield Stretch(layer.name, layer.module, events, layer.cycles, layer.source, tuple(spans))
+                units = _units(layer.plan)
+        yield Stretch(layer.name, layer.module, events, layer.cycles, layer.source, tuple(spans), units)
         begin += layer.cycles
+
+
+def _units(plan: LayerPlan) -> tuple[str, ...]:
+    """The module of each kernel call of a group; nothing for what has one module."""
+    if not isinstance(plan.layer.attributes, Group):
+        return ()
+    asked = (plan.operators[call.operator].unit for call in calls(plan.layer))
+    return tuple(unit.name if unit else plan.module for unit in asked)
 
 
 def _moved(events: Iterable[Event], by: float, factor: float) -> Iterator[Event]:

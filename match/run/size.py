@@ -20,7 +20,7 @@ from match.run.tools import call, need
 
 _SECTION = re.compile(r"^(\.\w+)\S*\s+(\d+)\s+\d+\s*$", re.MULTILINE)
 _TEXT, _RODATA, _DATA, _BSS = (".text", ".init"), (".rodata", ".srodata"), (".data", ".sdata"), (".bss", ".sbss")
-_KERNEL = re.compile(r"\bmatch_on_(\w+)_compute\((\w+),")
+_KERNEL = re.compile(r"\bmatch_on_(\w+)_(?:compute|start)\((\w+),")
 _LAYER = re.compile(r"src/\d+_\w+\.c:execute")
 _RUN = re.compile(r"runtime/match_on_\w+\.c:run")
 _FLAGS = "-ffunction-sections -fdata-sections -fcallgraph-info=su"

@@ -1,10 +1,11 @@
-"""The mapping of a group: tensors are whole, and constants come in parts of the size with which it is fastest."""
+"""The mapping of a group: tensors are whole, constants come in parts, and calls are waited for, as it is fastest."""
 
 from __future__ import annotations
 
 from match.errors import NoMappingError
 from match.mapping.group_plan import GroupPlan, group_plan, least_bytes
 from match.mapping.schedule import Placement, Schedule
+from match.mapping.under_way import ends, one_by_one
 from match.prediction.predict import predict
 from match.search.problem import SearchProblem
 from match.target.group import GroupCost
@@ -17,6 +18,8 @@ small parts arrive earlier, but the core takes some cycles to start each."""
 def group_schedule(problem: SearchProblem) -> Schedule:
     """The mapping of a group onto any number of memories, in each of which all that it holds is whole.
 
+    Kernel calls are waited for one by one, or as late as they may be: their rooms are taken longer for it.
+
     Raises:
         NoMappingError: if it does not fit.
     """
@@ -24,9 +27,10 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if not isinstance(model, GroupCost):
         raise NoMappingError(layer.name, "is a group, whose operators have cost models of their own")
     sizes = model.sizes(layer)
-    plans = [group_plan(layer, problem.operands, inner, sizes, part) for part in PART_BYTES]
+    waits = dict.fromkeys((one_by_one(layer), ends(layer, model.lanes)))
+    plans = [group_plan(layer, problem.operands, inner, sizes, part, ended) for ended in waits for part in PART_BYTES]
     if not any(plans):
-        plans = [group_plan(layer, problem.operands, inner, sizes, 1)]
+        plans = [group_plan(layer, problem.operands, inner, sizes, 1, ended) for ended in waits]
     found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans) if plan is not None]
     if not found:
         needed = least_bytes(layer, problem.operands, inner, sizes)

@@ -163,6 +163,20 @@ class Energy:
         return self.kernel * compute + self.control * overhead
 
 
+class Starting(NamedTuple):
+    """What of a kernel call in a group is the core's, in cycles.
+
+    ahead: of `CostModel.launch`, until the call is started. The core does that while calls before it run.
+    before: of `CostModel.compute`, from there until the module begins: the core programs it, while the module still
+        executes the call before.
+    kept: of `CostModel.compute`, from the module's begin until the core goes on.
+    """
+
+    ahead: float = 0.0
+    before: float = 0.0
+    kept: float = 0.0
+
+
 @dataclass(frozen=True)
 class Stream:
     """The blocks of one operand in one memory, over a whole layer.
@@ -265,6 +279,14 @@ class CostModel:
         To fetch instructions that no cache holds, say.
         """
         return [0.0] * len(layers)
+
+    def starting(self, layer: Layer, tile: Tile) -> Starting:
+        """How long a kernel call keeps the core that starts it: to its end, if nothing else is said."""
+        return Starting(kept=self.compute(layer, tile))
+
+    def beside(self, layer: Layer) -> float:
+        """Cycles that a kernel call loses for each one in which another module computes, too: banks that they share."""
+        return 0.0
 
     def latency(self, view: MappingView) -> float | None:
         """Cycles of a whole mapping in place of `view.cycles`, at least `view.least`; None leaves them as they are.

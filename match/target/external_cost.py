@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from match.ir.layer import Layer
-from match.target.cost import Block, CostModel, MappingView, Tile
+from match.target.cost import Block, CostModel, MappingView, Starting, Tile
 from match.target.hardware import External
 from match.target.operators_cost import OperatorsCost
 
@@ -52,6 +52,14 @@ class ExternalCost(CostModel):
     def overhead(self, layer: Layer) -> float:
         """The module's."""
         return self.module.overhead(layer)
+
+    def starting(self, layer: Layer, tile: Tile) -> Starting:
+        """The module's."""
+        return self.module.starting(layer, tile)
+
+    def beside(self, layer: Layer) -> float:
+        """The module's."""
+        return self.module.beside(layer)
 
     def group_overhead(self, layer: Layer) -> float:
         """The module's."""

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 
 from match.ir.group import Call, calls, first_readers
 from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role, input_axes, whole_axis
+from match.ir.requantization import Requantizer
 from match.mapping.group_plan import Sizes
 from match.mapping.memory import align, component_bytes
 from match.mapping.storage import storage
+from match.mapping.under_way import Lane
 from match.target import methods
-from match.target.cost import Energy, Tile
+from match.target.cost import Block, Energy, Starting, Tile
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
 from match.target.operators_cost import OperatorsCost
 
-CUT_BYTES = 32768
+CUT_BYTES = 16384
 """Bytes of constants of each part of a dense layer that is cut, about: some thousand cycles of the DMA engine."""
 
 CUT_CHANNELS = 16
@@ -97,6 +99,17 @@ def whole_tile(stage: Layer) -> Tile:
     return Tile(stage.k, stage.c, stage.oy, stage.ox, iy, ix, stage.fy, stage.fx)
 
 
+def lane_of(module: HwModule, stage: Layer, requantizer: Requantizer | None) -> Lane:
+    """Where the kernel calls of an operator run.
+
+    Raises:
+        AnswerError: the module's method fails.
+    """
+    api = module.scratchpad_api
+    most = api.compute.under_way if api is not None else 0
+    return Lane(module.name, most, most > 0 and methods.alone(module, stage, requantizer))
+
+
 def output_bytes(stage: Layer) -> int:
     """Bytes of the tensor that an operator writes."""
     return stage.output_elements * element_bytes(stage.output_dtype)
@@ -104,9 +117,14 @@ def output_bytes(stage: Layer) -> int:
 
 @dataclass(frozen=True)
 class GroupCost(OperatorsCost):
-    """Cost of a group: one kernel call for each operator; `units` are the names of the modules that execute them."""
+    """Cost of a group: one kernel call for each operator; `lanes` say where these run."""
 
-    units: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The names of the modules that execute the operators."""
+        return tuple(lane.unit for lane in self.lanes)
 
     def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
         """All of each operator, or a part of its output channels."""
@@ -116,6 +134,16 @@ class GroupCost(OperatorsCost):
         """Cycles of each kernel call, beside `launch`."""
         asked = zip(calls(layer), self.tiles(layer, tile), strict=True)
         return [self.models[call.operator].compute(layer.operators[call.operator], inner) for call, inner in asked]
+
+    def starts(self, layer: Layer) -> list[Starting]:
+        """What of each kernel call is the core's."""
+        asked = zip(calls(layer), self.tiles(layer, whole_tile(layer)), strict=True)
+        starts = (self.models[call.operator].starting(layer.operators[call.operator], tile) for call, tile in asked)
+        return [Starting(*map(float, start)) for start in starts]  # authors may return NumPy's numbers
+
+    def losses(self, layer: Layer) -> list[float]:
+        """What each kernel call loses in a cycle in which another module computes."""
+        return [float(self.models[call.operator].beside(layer.operators[call.operator])) for call in calls(layer)]
 
     def launches(self, layer: Layer) -> list[float]:
         """Cycles of each kernel call beside its work, behind those that its module has executed before."""
@@ -128,13 +156,10 @@ class GroupCost(OperatorsCost):
         launches = [model.launch(stage) for model, stage in zip(self.models, layer.operators, strict=True)]
         return [launches[call.operator] + (0.0 if call.first else first[call.operator]) for call in calls(layer)]
 
-    def launched(self, layer: Layer) -> list[float]:
-        """Cycles of each operator's kernel calls, launches included."""
-        found = [0.0] * len(layer.operators)
-        figures = zip(calls(layer), self.launches(layer), self.calls(layer, whole_tile(layer)), strict=True)
-        for call, launch, cycles in figures:
-            found[call.operator] += launch + cycles
-        return found
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """The longest that an operator knows of: a transfer is under way while any of them compute."""
+        asked = zip(self.models, layer.operators, strict=True)
+        return max(model.transfer(stage, block) for model, stage in asked)
 
     def overhead(self, layer: Layer) -> float:
         """Once for all operators."""

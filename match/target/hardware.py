@@ -143,9 +143,15 @@ class SyncApi:
 
 @dataclass(frozen=True)
 class ComputeApi:
-    """C function that starts a kernel on one tile: ``start(kernel, const match_tile_t *)``."""
+    """C function that starts a kernel on one tile: ``start(kernel, const match_tile_t *)``.
+
+    `under_way` is how many calls may be started before the first of them is waited for: `SyncApi.wait_compute` then
+    waits for the oldest. With one, the tile stays until that wait. With more, the unit executes calls in order, and the
+    tile has been read when `start` returns. With none the core waits for each call at once.
+    """
 
     start: str
+    under_way: int = 0
 
 
 @dataclass(frozen=True)
@@ -372,6 +378,13 @@ class HwModule(_Described, ABC):
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""
         return self.cost_model
+
+    def alone(self, layer: Layer, requantizer: Requantizer | None) -> bool:
+        """Whether the kernel for a layer uses other modules, too, so that none of theirs may run beside it.
+
+        It is asked of modules whose calls may be under way while the core goes on (`ComputeApi.under_way`).
+        """
+        return False
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Dimensions whose tiles (all but the last) must be a multiple of a number, or 0 if they cannot be tiled.

@@ -17,7 +17,7 @@ from match.mapping.storage import PLACES
 from match.target import methods
 from match.target.chain import ChainCost, chain_multiples, chain_operands
 from match.target.cost import CostModel
-from match.target.group import GroupCost, group_operands
+from match.target.group import GroupCost, group_operands, lane_of
 from match.target.hardware import HwModule
 from match.target.operands import OperandError, Requantizers
 
@@ -109,5 +109,6 @@ def cost_model_of(
         for module, stage, form in zip(modules, layer.operators, requantizers, strict=True)
     ]
     if isinstance(layer.attributes, Group):
-        return GroupCost(tuple(models), tuple(module.name for module in modules))
+        asked = zip(modules, layer.operators, requantizers, strict=True)
+        return GroupCost(tuple(models), tuple(lane_of(module, stage, form) for module, stage, form in asked))
     return ChainCost(tuple(models)) if layer.fused else models[0]

@@ -89,6 +89,14 @@ def kernel(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> s
     return found
 
 
+def alone(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> bool:
+    """`HwModule.alone`. Raises AnswerError: it fails, or this is no truth value."""
+    found = asked(module, layer, "alone", lambda: module.alone(layer, requantizer))
+    if not is_a(found, bool):
+        raise AnswerError(module, layer, f"alone() returned {found!r} for {words(layer)}; it must return True or False")
+    return found
+
+
 def overwritable(module: HwModule, layer: Layer) -> tuple[str, ...]:
     """`HwModule.overwritable`. Raises AnswerError: it fails, or these are no inputs."""
     found = asked(module, layer, "overwritable", lambda: tuple(module.overwritable(layer)))

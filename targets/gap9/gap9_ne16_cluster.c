@@ -2,31 +2,30 @@
  * the registers is the platform's. */
 #include "match_gap9_chip.h"
 
-#include <stdbool.h>
-
 #include "ne16_driver.h"
 
-/* A kernel has been started and not waited for. */
-static bool started;
+/* Kernels that have been started and not waited for. */
+static int32_t started;
 
 int32_t match_gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
 {
-    if (started) {
+    if (started == MATCH_GAP9_NE16_UNDER_WAY) {
         return MATCH_ERROR_COMPUTE;
     }
-    started = true;
+    started++;
     match_gap9_ne16_clock_on();
     kernel(tile);
     return MATCH_OK;
 }
 
+/* Jobs end in order, and a kernel has one at least: as many may be left as there are kernels behind the oldest. */
 int32_t match_gap9_ne16_wait(void)
 {
-    if (!started) {
+    if (started == 0) {
         return MATCH_ERROR_COMPUTE;
     }
-    started = false;
-    match_ne16_wait(0);
+    started--;
+    match_ne16_wait(started);
     return MATCH_OK;
 }
 

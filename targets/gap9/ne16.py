@@ -78,7 +78,7 @@ class Ne16(HwModule):
         platform=PlatformApi(offload="match_pulp_cluster_offload"),
         memory=L1_API,
         sync=SyncApi(wait_transfer="match_pulp_dma_wait", wait_compute="match_gap9_ne16_wait"),
-        compute=ComputeApi(start="match_gap9_ne16_start"),
+        compute=ComputeApi(start="match_gap9_ne16_start", under_way=2),
     )
 
     def __init__(self, l1: Memory = L1, cost: Ne16Cost = COST) -> None:
@@ -173,6 +173,10 @@ class Ne16(HwModule):
     def _lays_out(self, layer: Layer, requantizer: Requantizer | None) -> bool:
         """Whether the cluster lays out windows as pixels, as the array has no such filter, or takes longer for it."""
         return not has_filter(layer) or self._cost_of(layer, requantizer).takes_longer(layer)
+
+    def alone(self, layer: Layer, requantizer: Requantizer | None) -> bool:
+        """Where the cluster lays out windows or requantizes."""
+        return requantizer not in NORM_QUANT or self._lays_out(layer, requantizer)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Tiles of depthwise channels are whole groups of 16, which share their bit planes.

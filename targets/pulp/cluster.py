@@ -23,7 +23,7 @@ class Cluster(PulpKernels):
         platform=PlatformApi(offload="match_pulp_cluster_offload"),
         memory=L1_API,
         sync=SyncApi(wait_transfer="match_pulp_dma_wait", wait_compute="match_pulp_cluster_wait"),
-        compute=ComputeApi(start="match_pulp_cluster_run"),
+        compute=ComputeApi(start="match_pulp_cluster_run", under_way=1),
     )
 
     def __init__(self, l1: Memory, cost: PulpClusterCost = COST) -> None:

@@ -88,6 +88,9 @@ _STALLS = 2.45
 Counted on GVSoC beside what RTL counts without L2: convolutions 2.43, depthwise ones 2.45, dense layers 2.66.
 """
 
+_AHEAD = 300
+"""What of a tile beside its kernel the master takes until it starts it."""
+
 _CLOCK = 50e6
 
 
@@ -132,10 +135,18 @@ class PulpOpen(MatchTarget):
         l1 = scratchpad(L1_BYTES, cluster.cores)
         shared = {"cores": cluster.cores, "offload": cluster.offload, "kernel": _KERNEL}
         self.modules: tuple[HwModule, ...] = (
-            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, consumption=energy)),
+            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, ahead=_AHEAD, consumption=energy)),
             Ne16(
                 l1,
-                replace(ne16.COST, **shared, dma=dma, first=_DRIVER, latencies=SIMULATED, consumption=energy),
+                replace(
+                    ne16.COST,
+                    **shared,
+                    dma=dma,
+                    ahead=_AHEAD,
+                    first=_DRIVER,
+                    latencies=SIMULATED,
+                    consumption=energy,
+                ),
             ),
             ControlCore(ControlCoreCost(stalls=_STALLS, energy=energy.of_core())),
         )

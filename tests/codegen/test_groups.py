@@ -15,10 +15,11 @@ from match.ir.group import calls
 from match.prediction.predict import predict
 from match.search import groups
 from match.target import group
+from match.target.cost import Starting
 from match.target.group import GroupCost
 from match.target.registry import get_target
 from tests.codegen.groups import OPS, GroupCase, planned, random_group
-from tests.codegen.harness import traced_run
+from tests.codegen.harness import run, traced_run
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.cc
@@ -70,6 +71,28 @@ def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pyt
         sum(action.kind is Kind.FETCH and action.operand == "weights" for action in one.actions) for one in traces
     ]
     assert max(parted) > 2
+
+
+@seeded(EACH_RUN, swept=30)
+def test_calls_under_way_may_end_in_any_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NE16 and the cluster end what they were given when it is waited for, or at any start or wait before.
+
+    The core is said to be free at once, so that plans gain by late waits.
+    """
+    monkeypatch.setattr(GroupCost, "starts", lambda _, layer: [Starting(ahead=1.0)] * len(calls(layer)))
+    tried = random_groups(1 + 2 * seed)
+    late = [plan for _, plan, _ in tried if plan.schedule.plan and any(map(plan.schedule.plan.ending, range(20)))]
+    assert len(late) > GROUPS // 4
+    plans, wholes, gap9 = [plan for _, plan, _ in tried], [case.whole for case, _, _ in tried], get_target("gap9")
+    outputs, traces = traced_run(plans, wholes, target=gap9)
+    for (case, plan, model), output, trace in zip(tried, outputs, traces, strict=True):
+        assert trace == LayerTrace(plan.symbol, simulate(plan.schedule, model).actions)
+        assert np.array_equal(output.reshape(-1), case.expected().reshape(-1))
+    for order in range(2):
+        outputs = run(plans, wholes, target=gap9, environment={"MATCH_HOST_ORDER": str(10 * seed + order)})
+        for (case, plan, _), output in zip(tried, outputs, strict=True):
+            told = f"{[stage.layer for stage in case.stages]} {plan.schedule.plan}"
+            assert np.array_equal(output.reshape(-1), case.expected().reshape(-1)), told
 
 
 def test_each_operator_consumes_as_its_module_does() -> None:

@@ -196,6 +196,32 @@ static int32_t ne16_without_wait(void *arg)
     return match_gap9_ne16_start(count_cores, &tile);
 }
 
+static int32_t order[2];
+static int32_t ended;
+
+static void note_stride(const match_tile_t *tile)
+{
+    order[ended++ % 2] = tile->stride_x;
+}
+
+/* NE16 takes two kernels, reads their tiles at once, and executes them in order. */
+static int32_t ne16_takes_two(void *arg)
+{
+    (void)arg;
+    match_tile_t tile = {.stride_x = 7};
+    print(match_gap9_ne16_start(note_stride, &tile));
+    tile.stride_x = 8;
+    print(match_gap9_ne16_start(note_stride, &tile));
+    tile.stride_x = 9;
+    print(match_gap9_ne16_start(note_stride, &tile));
+    for (int32_t i = 0; i < 3; i++) {
+        print(match_gap9_ne16_wait());
+    }
+    print(order[0]);
+    print(order[1]);
+    return MATCH_OK;
+}
+
 /* NE16's control registers by their words: 0 trigger, 1 acquire, 3 status, 4 running job, 5 soft clear, 8 first job
  * word. */
 static int32_t job_queue(void *arg)
@@ -275,6 +301,7 @@ static const scenario_t scenarios[] = {
     {"late_kernel", late_kernel},
     {"kernel_without_wait", kernel_without_wait},
     {"ne16_without_wait", ne16_without_wait},
+    {"ne16_takes_two", ne16_takes_two},
     {"job_queue", job_queue},
     {"barrier", barrier},
 };

@@ -49,6 +49,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
         ("kernel_of_the_control_core", [0, 1, 0]),
         ("kernel_without_wait", [COMPUTE]),
         ("ne16_without_wait", [COMPUTE]),
+        ("ne16_takes_two", [OK, OK, COMPUTE, OK, OK, COMPUTE, 7, 8, OK]),
         (
             "job_queue",
             [0, -2, 70, 0x001, 1, -2, 71, 0x101, -1, 0x100, 0, 2, 0x001, 1, 0, OK],

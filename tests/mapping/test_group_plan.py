@@ -11,6 +11,7 @@ from match.ir.group import MOST_INPUTS, calls, grouped
 from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role
 from match.mapping.group_plan import MOST_TRANSFERS, GroupPlan, Room, Sizes, fault, group_plan, least_bytes
 from match.mapping.memory import Memory
+from match.mapping.under_way import Lane, ends, one_by_one
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
@@ -39,9 +40,16 @@ def constants(*sizes: tuple[int, int]) -> Operand:
     return Operand("weights", Role.CONSTANT, tuple(components))
 
 
-def planned(layer: Layer, operands: list[Operand], size: int, sizes: Sizes, part_bytes: int = 4096) -> GroupPlan | None:
+def planned(
+    layer: Layer,
+    operands: list[Operand],
+    size: int,
+    sizes: Sizes,
+    part_bytes: int = 4096,
+    ended: tuple[int, ...] = (),
+) -> GroupPlan | None:
     """The plan in a memory of `size` bytes, whose blocks begin at multiples of 8."""
-    return group_plan(layer, operands, Memory("L1", size, alignment=8), sizes, part_bytes)
+    return group_plan(layer, operands, Memory("L1", size, alignment=8), sizes, part_bytes, ended)
 
 
 def small(operators: int) -> Sizes:
@@ -67,6 +75,15 @@ def test_all_comes_at_once_where_there_is_room() -> None:
         ("weights", 0, 2),
         ("weights", 0, 3),
     ]
+    assert plan.ended == (0, 1, 2, 3)
+
+
+def test_what_the_first_call_reads_comes_alone() -> None:
+    """However little it is: all waits for that call."""
+    operands = [tensor("input", 8), constants((0, 8), (1, 8), (2, 8))]
+    plan = planned(group(3), operands, LARGE, small(3))
+    assert plan
+    assert [(fetch.awaited, fetch.last) for fetch in plan.fetches if fetch.operand == "weights"] == [(0, 0), (1, 2)]
 
 
 def test_constants_take_the_place_of_others() -> None:
@@ -111,17 +128,26 @@ def random_problem(rng: random.Random) -> tuple[Layer, list[Operand], Sizes]:
     return layer, [*inputs, parts] if parts.components else inputs, sizes
 
 
+def random_lanes(rng: random.Random, count: int) -> list[Lane]:
+    """Operators on three modules that take two calls, one, or none while the core goes on; some are alone."""
+    units = Lane("accelerator", 2), Lane("cores", 1), Lane("slow", 0)
+    return [rng.choice(units)._replace(alone=rng.random() < 0.2) for _ in range(count)]
+
+
 @seeded(100, swept=900)
 def test_nothing_lies_on_what_is_needed(seed: int) -> None:
-    """Byte for byte and call by call: what a call reads, writes or uses is what was put there."""
+    """Byte for byte and call by call: what a call reads, writes or uses is what was put there, until it has ended."""
     rng = random.Random(seed)
     layer, operands, sizes = random_problem(rng)
     least = least_bytes(layer, operands, Memory("L1", LARGE, alignment=8), sizes)
-    size = int(least * rng.uniform(1, 1.6))
-    plan = planned(layer, operands, size, sizes, part_bytes=1)
+    late = rng.random() < 0.5
+    ended = ends(layer, random_lanes(rng, len(layer.operators))) if late else one_by_one(layer)
+    size = int(least * rng.uniform(1, 1.6 + late))
+    plan = planned(layer, operands, size, sizes, part_bytes=1, ended=ended)
     if plan is None:
-        assert size < 1.3 * least, "no packing, though there is much room"
+        assert late or size < 1.3 * least, "no packing, though there is much room"
         return
+    assert plan.ended == ended
     holds: list[object] = [None] * size
 
     def fill(room: Room, what: object) -> None:
@@ -131,24 +157,38 @@ def test_nothing_lies_on_what_is_needed(seed: int) -> None:
         return set(holds[room.offset : room.offset + room.bytes]) <= {what}
 
     own = calls(layer)
-    for number, call in enumerate(own):
-        for fetch in plan.starting(number):
-            fill(fetch.room, fetch)
-        first = number == 0 or own[number - 1].operator != call.operator
-        if first:
-            fill(plan.outputs[call.operator], call.operator)
-        fill(plan.scratch[call.operator], "scratch")
+
+    def holds_all(number: int) -> None:
+        """What a call needs is there."""
+        operator = own[number].operator
         for fetch in plan.fetches:
             if fetch.operand == "weights" and fetch.awaited <= number <= fetch.last:
                 assert has(fetch.room, fetch)
-        for link in layer.get(Group).links[call.operator]:
+        for link in layer.get(Group).links[operator]:
             if link >= 0:
                 assert has(plan.outputs[link], link)
             else:
                 source = next(fetch for fetch in plan.fetches if fetch.operand == f"input_{~link}")
                 assert source.awaited <= number
                 assert has(source.room, source)
-        assert has(plan.outputs[call.operator], call.operator)
+        assert has(plan.outputs[operator], operator)
+        assert has(plan.scratch[operator], ("scratch", operator))
+
+    under_way: list[int] = []
+    for number, call in enumerate(own):
+        for fetch in plan.starting(number):
+            fill(fetch.room, fetch)
+        for other in under_way:  # until here, where the core waits for some of them
+            holds_all(other)
+        under_way = [other for other in under_way if plan.ended[other] > number]
+        first = number == 0 or own[number - 1].operator != call.operator
+        if first:
+            fill(plan.outputs[call.operator], call.operator)
+        fill(plan.scratch[call.operator], ("scratch", call.operator))
+        for other in (*under_way, number):
+            holds_all(other)
+        if plan.ended[number] > number:
+            under_way.append(number)
     components = sum(len(operand.components) for operand in operands if operand.role is Role.CONSTANT)
     assert sum(fetch.components for fetch in plan.fetches) == components
     assert fault(layer, plan) is None
@@ -166,6 +206,7 @@ def test_a_wrong_plan_is_found(seed: int) -> None:
     others = tuple(late if one is fetch else one for one in plan.fetches)
     wrong = replace(plan, fetches=others)
     assert fetch.last > fetch.awaited or fault(layer, wrong)
+    assert fault(layer, replace(plan, ended=(*plan.ended[:-1], plan.ended[-1] - 1)))
     onto = replace(fetch, room=replace(fetch.room, offset=plan.outputs[layer_of(layer, fetch.awaited)].offset))
     assert fault(layer, replace(plan, fetches=tuple(onto if one is fetch else one for one in plan.fetches)))
 

@@ -192,6 +192,7 @@ def test_the_compiler_names_no_target() -> None:
 def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code() -> None:
     allowed = (
         "target.cost",
+        "target.group",
         "target.operators_cost",
         "ir.group",
         "ir.layer",

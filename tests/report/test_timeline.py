@@ -39,7 +39,10 @@ def test_the_timeline_ends_with_the_inference(digits: Report) -> None:
         assert max((bar.end for bar in bars), default=begin) <= begin + layer.cycles + len(digits.layers)
         waits = sum(bar.end - bar.begin for bar in bars if bar.doing == "wait")
         if layer.schedule:
-            assert waits == pytest.approx(causes(layer)["transfers"], abs=1 + 0.01 * len(bars))
+            shown, slack = causes(layer)["transfers"], 1 + 0.01 * len(bars)
+            assert waits >= shown - slack
+            if layer.op != "group":  # where kernels that are under way hide waits, too
+                assert waits == pytest.approx(shown, abs=slack)
             assert sum(bar.bytes for bar in bars if bar.doing == "transfer") == sum(
                 operand.bytes_moved for operand in layer.schedule.operands
             )

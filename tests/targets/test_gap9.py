@@ -229,6 +229,13 @@ def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), INT64) == "match_pulp_conv2d"
 
 
+def test_ne16_takes_as_many_kernels_as_its_driver() -> None:
+    header = (PACKAGE / "targets/gap9/include/match_gap9_chip.h").read_text()
+    (api,) = (unit.scratchpad_api for unit in Gap9().modules if unit.name == "ne16")
+    assert api
+    assert f"MATCH_GAP9_NE16_UNDER_WAY = {api.compute.under_way} " in header
+
+
 @pytest.mark.parametrize(
     ("target", "folders", "others"),
     [

@@ -19,7 +19,9 @@ class Kind(enum.StrEnum):
     WAIT = "wait"
     """It waits until a transfer is complete."""
     KERNEL = "kernel"
-    """It starts a kernel on a tile and waits for it."""
+    """It starts a kernel on a tile, and waits for it but in a group that waits later."""
+    END = "end"
+    """It waits until a kernel call has ended that it has not waited for at once."""
 
 
 class Action(NamedTuple):
@@ -27,7 +29,8 @@ class Action(NamedTuple):
 
     A transfer that is started or waited for has its `operand`, the inner `memory`, and the `bytes` of the block.
     `number` counts the transfers of that operand into or out of that memory. `offset` is in bytes, from the first byte
-    of the operand that the memory outside holds. A kernel call has a `tile`, and `number` counts the calls.
+    of the operand that the memory outside holds. A kernel call has a `tile`, and `number` counts the calls; its end has
+    the same number.
     """
 
     kind: Kind

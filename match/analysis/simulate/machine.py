@@ -1,5 +1,7 @@
 """When each action of a schedule happens: one core, and a DMA engine for each memory that serves its queue in order.
 
+In a group each module has a queue of kernel calls, which it executes in order.
+
 This is a second opinion on `match.prediction.predict`: every event is walked, and the cost model is asked itself. What
 both share are the blocks and tiles that a mapping's spans stand for.
 """
@@ -10,9 +12,10 @@ from collections.abc import Iterator
 
 from match.analysis.simulate.events import Action, Event, Kind, Timeline
 from match.analysis.simulate.order import SimulatedStep, steps
-from match.ir.layer import Layer
+from match.analysis.simulate.queues import Queues
 from match.mapping.schedule import Schedule
 from match.target.cost import Block, CostModel, Tile
+from match.target.group import GroupCost
 from match.target.operators_cost import OperatorsCost
 
 
@@ -21,7 +24,7 @@ def simulate(schedule: Schedule, cost_model: CostModel) -> Timeline:
 
     Raises what the cost model raises.
     """
-    machine = _Machine(schedule.layer, cost_model)
+    machine = _Machine(schedule, cost_model)
     offload = machine.now
     events = tuple(machine.event(step) for step in steps(schedule))
     moved = tuple((operand.name, machine.moved.get(operand.name, 0)) for operand in schedule.operands)
@@ -30,13 +33,17 @@ def simulate(schedule: Schedule, cost_model: CostModel) -> Timeline:
 
 def stream(schedule: Schedule, cost_model: CostModel) -> Iterator[Event]:
     """The events of `simulate`, one by one: a schedule with millions of them takes no memory."""
-    machine = _Machine(schedule.layer, cost_model)
+    machine = _Machine(schedule, cost_model)
     return map(machine.event, steps(schedule))
 
 
 class _Machine:
-    def __init__(self, layer: Layer, cost_model: CostModel) -> None:
-        self._layer = layer
+    def __init__(self, schedule: Schedule, cost_model: CostModel) -> None:
+        self._layer = layer = schedule.layer
+        self._queues: Queues | None = None
+        if schedule.plan is not None:
+            assert isinstance(cost_model, GroupCost)
+            self._queues = Queues(layer, schedule.plan, cost_model)
         self._model = cost_model
         # Python's own numbers: a report cannot hold NumPy's, which a cost model may return.
         self._launch = float(cost_model.launch(layer))
@@ -58,7 +65,10 @@ class _Machine:
             return self._call(action, action.tile)
         if step.block is not None:
             return self._move(action, step.block)
-        self.now = max(begin, self._done.pop(action))
+        if self._queues is not None:
+            self.now += self._queues.ahead()
+        end = self._queues.ends[action.number] if action.kind is Kind.END and self._queues else self._done.pop(action)
+        self.now = max(self.now, end)
         return Event(action, begin, self.now, begin, self.now)
 
     def _call(self, action: Action, tile: Tile) -> Event:
@@ -69,7 +79,13 @@ class _Machine:
     def _operator(self, action: Action, number: int, tile: Tile) -> Event:
         assert isinstance(self._model, OperatorsCost)
         launch, cycles = self._model.launches(self._layer)[number], self._model.calls(self._layer, tile)[number]
-        return self._started(action, float(launch), float(cycles))
+        if self._queues is None:
+            return self._started(action, float(launch), float(cycles))
+        core_begin = self.now
+        self.compute += float(cycles)
+        self.overhead += float(launch)
+        begin, end, self.now = self._queues.start(self.now, float(launch), float(cycles))
+        return Event(action, core_begin, self.now, begin, end)
 
     def _started(self, action: Action, launch: float, cycles: float) -> Event:
         core_begin = self.now

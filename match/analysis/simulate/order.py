@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
@@ -57,18 +57,26 @@ class _Nest:
         return self._mapping(level, spans)
 
     def _group(self, level: _Level, plan: GroupPlan, spans: Spans) -> Iterator[SimulatedStep]:
-        """The operators of a group, each after the transfers that start there and waits for what it reads first."""
+        """The operators of a group, each after the transfers that start there and waits for what it needs."""
         streams = {stream.operand.name: stream for stream in level.fetched}
+        first = self._kernels
         for number, call in enumerate(self._calls(spans)):
             for fetch in plan.starting(number):
                 stream = streams[fetch.operand]
                 constant = stream.operand.role is Role.CONSTANT
                 yield stream.start_part(spans, fetch) if constant else stream.start(spans)
             yield from (streams[fetch.operand].wait() for fetch in plan.awaited(number))
+            yield from self._ends(first, plan.ending(number))
             yield call
+        yield from self._ends(first, plan.ending(len(plan.ended)))
         assert level.output
         yield level.output.start(spans)
         yield level.output.wait()
+
+    @staticmethod
+    def _ends(first: int, ending: Sequence[int]) -> Iterator[SimulatedStep]:
+        """The waits for kernel calls of a group whose first call has number `first`."""
+        return (SimulatedStep(Action(Kind.END, number=first + call)) for call in ending)
 
     def _mapping(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
         """The mapping of `spans` onto the memory of a level."""

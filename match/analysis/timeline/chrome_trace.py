@@ -19,7 +19,7 @@ The core calls a kernel and waits until it is done, starts a transfer, waits for
 has nothing to do.
 """
 
-_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait"}
+_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait", Kind.END: "call"}
 _ROUNDING = 1e-6  # cycles by which sums of the same times may differ
 
 
@@ -42,7 +42,8 @@ class Stretch(msgspec.Struct, frozen=True):
     """A part of the timeline: a layer, the unit that executes it, what happens, and how long it takes in all.
 
     Times are in cycles, or whatever else the clock counts, from the beginning of the stretch. `source` is what the
-    model calls it, if that is known. `spans` are what happens beside the events of its tile loop.
+    model calls it, if that is known. `spans` are what happens beside the events of its tile loop. `units` are those of
+    each kernel call, where it has several.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Stretch(msgspec.Struct, frozen=True):
     cycles: float
     source: str = ""
     spans: tuple[Span, ...] = ()
+    units: tuple[str, ...] = ()
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -136,12 +138,13 @@ def bars(stretch: Stretch, outside: Mapping[str, str]) -> Iterator[Span]:
         action = event.action
         text = f"{action.operand or stretch.name} {action.number}"
         if event.core_end > event.core_begin:
-            verb = "wait for" if action.kind is Kind.WAIT else action.kind.value
+            verb = "wait for" if action.kind in (Kind.WAIT, Kind.END) else action.kind.value
             begin, end, details = event.core_begin, event.core_end, _details(action)
             yield Span(CORE, _DOING.get(action.kind, "start"), f"{verb} {text}", begin, end, details)
         if action.kind is Kind.KERNEL:
-            yield Span(stretch.unit, "kernel", text, event.begin, event.end, _details(action))
-        elif action.kind is not Kind.WAIT:
+            unit = stretch.units[action.number] if stretch.units else stretch.unit
+            yield Span(unit, "kernel", text, event.begin, event.end, _details(action))
+        elif action.kind not in (Kind.WAIT, Kind.END):
             lane = dma(outside.get(action.memory, action.memory))
             yield Span(lane, "transfer", text, event.begin, event.end, _details(action))
 

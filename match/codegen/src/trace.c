@@ -28,6 +28,11 @@ void match_trace_wait(const void *block)
     printf("{\"event\":\"wait\",\"transfer\":%" PRIuPTR "}\n", (uintptr_t)block);
 }
 
+void match_trace_end(uint32_t call)
+{
+    printf("{\"event\":\"end\",\"call\":%" PRIu32 "}\n", call);
+}
+
 void match_trace_kernel(const match_tile_t *tile)
 {
     printf("{\"event\":\"kernel\",\"channels_in\":%" PRId32, tile->channels_in);

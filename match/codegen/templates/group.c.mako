@@ -37,27 +37,41 @@ static void store_output(${blocks}block, uint8_t *from${level.array_parameter(ou
     ${shared}_store(block, ${level.array(output)}, bytes);
 }
 
-/* The operators, one after the other. Everything lies where it was planned, from l1 on. Transfers may be under way
+/* The operators, in their order. Everything lies where it was planned, from l1 on. Transfers${" and kernel calls" if level.stopping else ""} may be under way
  * behind it. */
 static int32_t compute_all(${given}, uint8_t *l1, ${blocks}transfers)
 {
-    match_tile_t tile; /* fields that are not set stay as they are for the call before */
-    ${shared}_clear(&tile);
-% for member, fields in level.calls_with_changes:
+    match_tile_t tiles[${level.tiles}]; /* fields that are not set stay as they are for the call before */
+% for fetch in level.first_fetches:
+    ${level.fetch(fetch)}
+% endfor
+% for call in level.member_calls:
+<% member = call.member %>\
 
     ${member.title}
+% if member.number:
 % for fetch in member.starting:
     ${level.fetch(fetch)}
 % endfor
-% for field, value in fields:
-    tile.${field} = ${value};
+% endif
+% if call.clears:
+    ${shared}_clear(&tiles[${call.tile}]);
+% endif
+% for field, value in call.fields:
+    tiles[${call.tile}].${field} = ${value};
 % endfor
 % for fetch in member.awaited:
     MATCH_TRY(${shared}_wait(&${level.slot(fetch)}));
 % endfor
-    MATCH_TRY(${member.shared}_compute(${member.operator.kernel}, &tile));
+% for other in call.ending:
+    MATCH_TRY(${other.shared}_end(${other.number}));
+% endfor
+    MATCH_TRY(${member.shared}_${"compute" if member.at_once else "start"}(${member.operator.kernel}, &tiles[${call.tile}]));
 % endfor
 
+% for other in level.last_ending:
+    MATCH_TRY(${other.shared}_end(${other.number}));
+% endfor
     store_output(&transfers[0], ${level.output_place}${level.array_argument(output)});
     return MATCH_OK;
 }
@@ -70,6 +84,11 @@ static int32_t execute_part(const part_t *part, ${blocks}reserved)
 static int32_t execute(const void *given, ${blocks}reserved)
 % endif
 {
-    ${shared}_block_t transfers[${level.transfers}] = {{.data = NULL}};
-    return ${shared}_settle(transfers, ${level.transfers}, compute_all(${"part" if level.part else "given"}, reserved->data, transfers));
+    ${shared}_block_t transfers[${level.transfers}];
+    ${shared}_idle(transfers, ${level.transfers});
+    int32_t status = compute_all(${"part" if level.part else "given"}, reserved->data, transfers);
+% for stopped in level.stopping:
+    status = ${stopped}_stop(status);
+% endfor
+    return ${shared}_settle(transfers, ${level.transfers}, status);
 }

@@ -8,6 +8,16 @@
 #include "match_layer.h"
 #include "match_trace.h"
 
+/* One by one: C libraries for small cores clear memory byte by byte. */
+void ${shared.name}_idle(${shared.name}_block_t *blocks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i].data = NULL;
+        blocks[i].transfer = (${shared.transfer}){0};
+        blocks[i].pending = false;
+    }
+}
+
 void ${shared.name}_load(${shared.name}_block_t *block, const uint8_t *from, uint32_t bytes)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = bytes};
@@ -93,6 +103,29 @@ int32_t ${shared.name}_compute(match_kernel_t kernel, const match_tile_t *tile)
     return status;
 }
 
+% if shared.under_way:
+int32_t ${shared.name}_start(match_kernel_t kernel, const match_tile_t *tile)
+{
+    MATCH_TRACE_KERNEL(tile);
+    return ${api.compute.start}(kernel, tile);
+}
+
+int32_t ${shared.name}_end(uint32_t call)
+{
+    (void)call;
+    MATCH_TRACE_END(call);
+    return ${api.sync.wait_compute}();
+}
+
+int32_t ${shared.name}_stop(int32_t status)
+{
+    for (uint32_t i = 0; status != MATCH_OK && i < ${shared.under_way}; i++) {
+        (void)${api.sync.wait_compute}();
+    }
+    return status;
+}
+
+% endif
 /* A layer that is to run. */
 typedef struct {
     const ${shared.name}_layer_t *layer;
@@ -133,8 +166,7 @@ static int32_t run(void *given)
     int32_t status = MATCH_OK;
     uint32_t reserved = 0;
     while (reserved < layer->count && status == MATCH_OK) {
-        blocks[reserved].pending = false;
-        blocks[reserved].transfer = (${shared.transfer}){0};
+        ${shared.name}_idle(&blocks[reserved], 1);
         blocks[reserved].data = ${shared.reserve};
         if (blocks[reserved].data == NULL) {
             status = MATCH_ERROR_MEMORY;

@@ -18,6 +18,9 @@ typedef struct {
     bool pending;
 } ${shared.name}_block_t;
 
+/* Blocks without memory, and without transfers. */
+void ${shared.name}_idle(${shared.name}_block_t *blocks, uint32_t count);
+
 /* Starts the transfer of `bytes` bytes, or of a shape, into a block. */
 void ${shared.name}_load(${shared.name}_block_t *block, const uint8_t *from, uint32_t bytes);
 void ${shared.name}_copy_in(${shared.name}_block_t *block, const uint8_t *from, const match_copy_t *shape);
@@ -46,6 +49,16 @@ void ${shared.name}_clear(match_tile_t *tile);
 
 /* Runs a kernel on a tile, to its end. */
 int32_t ${shared.name}_compute(match_kernel_t kernel, const match_tile_t *tile);
+% if shared.under_way:
+
+/* The same in two steps, between which the caller goes on: starts it; waits for the oldest one that runs, which is call
+ * number `call` of the layer. At most ${shared.under_way} may be under way.${" The tile has been read when the first returns." if shared.under_way > 1 else ""} */
+int32_t ${shared.name}_start(match_kernel_t kernel, const match_tile_t *tile);
+int32_t ${shared.name}_end(uint32_t call);
+
+/* Ends all that are under way, if a layer has failed: returns `status`. */
+int32_t ${shared.name}_stop(int32_t status);
+% endif
 
 enum { ${shared.most} = ${shared.limit} };
 

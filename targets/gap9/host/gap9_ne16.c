@@ -10,12 +10,20 @@
 /* Where the chip has its L1. */
 #define L1_ADDRESS 0x10000000u
 
+/* A kernel that was started and not waited for. */
+typedef struct {
+    match_kernel_t kernel;
+    match_tile_t tile;
+} call_t;
+
 /* There is one. */
 static struct {
     const uint8_t *l1; /* NULL while the chip is not running */
     match_ne16_model_t model;
-    match_kernel_t kernel; /* NULL when none was started */
-    const match_tile_t *tile;
+    call_t calls[MATCH_GAP9_NE16_UNDER_WAY]; /* oldest first */
+    uint32_t started;
+    uint32_t ended; /* the first of these */
+    bool running;
 } ne16;
 
 void match_pulp_accelerator_open(uint8_t *l1, size_t l1_bytes)
@@ -27,42 +35,70 @@ void match_pulp_accelerator_open(uint8_t *l1, size_t l1_bytes)
 void match_pulp_accelerator_close(void)
 {
     ne16.l1 = NULL;
-    ne16.kernel = NULL;
+    match_pulp_accelerator_drop();
 }
 
 bool match_pulp_accelerator_pending(void)
 {
-    return ne16.kernel != NULL;
+    return ne16.started > 0;
+}
+
+bool match_pulp_accelerator_running(void)
+{
+    return ne16.running;
 }
 
 void match_pulp_accelerator_drop(void)
 {
-    ne16.kernel = NULL;
+    ne16.started = ne16.ended = 0;
+    ne16.running = false;
+}
+
+/* Executes the oldest kernel that has not ended. */
+static void end_one(void)
+{
+    const call_t *call = &ne16.calls[ne16.ended];
+    ne16.running = true;
+    call->kernel(&call->tile);
+    match_ne16_wait(0);
+    ne16.running = false;
+    ne16.ended++;
+}
+
+void match_pulp_accelerator_go_on(void)
+{
+    while (!ne16.running && ne16.ended < ne16.started && match_pulp_machine_goes_on()) {
+        end_one();
+    }
 }
 
 int32_t match_gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
 {
-    if (ne16.l1 == NULL || ne16.kernel != NULL) {
+    if (ne16.l1 == NULL || ne16.started == MATCH_GAP9_NE16_UNDER_WAY) {
         return MATCH_ERROR_COMPUTE;
     }
-    ne16.kernel = kernel;
-    ne16.tile = tile;
+    ne16.calls[ne16.started] = (call_t){kernel, *tile};
+    ne16.started++;
+    match_pulp_machine_pass();
     return MATCH_OK;
 }
 
 int32_t match_gap9_ne16_wait(void)
 {
-    if (ne16.kernel == NULL) {
+    if (ne16.started == 0) {
         return MATCH_ERROR_COMPUTE;
     }
-    if (match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
-        ne16.kernel = NULL;
-        return MATCH_ERROR_TIMEOUT;
+    match_pulp_machine_pass();
+    const bool endless = match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL);
+    if (!endless && ne16.ended == 0) {
+        end_one();
     }
-    ne16.kernel(ne16.tile);
-    match_ne16_wait(0);
-    ne16.kernel = NULL;
-    return match_ne16_model_status(&ne16.model);
+    ne16.ended -= ne16.ended > 0;
+    ne16.started--;
+    for (uint32_t i = 0; i < ne16.started; i++) {
+        ne16.calls[i] = ne16.calls[i + 1];
+    }
+    return endless ? MATCH_ERROR_TIMEOUT : match_ne16_model_status(&ne16.model);
 }
 
 /* ---- what the driver sits on ---- */

@@ -4,8 +4,12 @@
 
 #include "match_pulp_chip.h"
 
-/* Start a kernel on NE16 (match_ne16.h), and wait for it. One at a time; both on the cluster's master core. `tile` and
- * all it points to must stay until the wait. On the host NE16 computes in match_gap9_ne16_wait, as late as possible. */
+/* So many kernels may be started on NE16 before the first one is waited for. */
+enum { MATCH_GAP9_NE16_UNDER_WAY = 2 };
+
+/* Start a kernel on NE16 (match_ne16.h), and wait for the oldest one; both on the cluster's master core. NE16 executes
+ * kernels in order. `tile` has been read when the start returns; all it points to must stay until the wait. On the host
+ * NE16 computes in match_gap9_ne16_wait, as late as possible. */
 int32_t match_gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile);
 int32_t match_gap9_ne16_wait(void);
 

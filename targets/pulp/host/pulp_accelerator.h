@@ -11,8 +11,12 @@
 void match_pulp_accelerator_open(uint8_t *l1, size_t l1_bytes);
 void match_pulp_accelerator_close(void);
 
-/* Whether a kernel was started and not waited for; forget it. */
+/* Whether a kernel was started and not waited for; forget it. Whether one is being executed. */
 bool match_pulp_accelerator_pending(void);
 void match_pulp_accelerator_drop(void);
+bool match_pulp_accelerator_running(void);
+
+/* Kernels that were started may end, if the machine goes on (pulp_machine.h). */
+void match_pulp_accelerator_go_on(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* A PULP chip on another machine (pulp_machine.h). Everything asynchronous happens as late as the API's contract allows:
- * transfers and kernels are executed when they are waited for. What a transfer moves moves when it starts, too, for a DMA
- * engine may be that fast. */
+ * transfers and kernels are executed when they are waited for, unless the machine goes on before. What a transfer moves
+ * moves when it starts, too, for a DMA engine may be that fast. */
 #include "match_pulp_chip.h"
 
 #include <stdbool.h>
@@ -16,6 +16,8 @@
 typedef struct {
     match_kernel_t kernel;
     const match_tile_t *tile;
+    bool ended;
+    int32_t status; /* of one that has ended */
 } started_t;
 
 /* The chip: there is one. */
@@ -27,6 +29,20 @@ static struct {
     int32_t transfers;
     started_t cluster_kernel;
 } chip;
+
+static void end_cluster_kernel(void)
+{
+    chip.cluster_kernel.status = match_team_run(chip.cluster_kernel.kernel, chip.cluster_kernel.tile);
+    chip.cluster_kernel.ended = true;
+}
+
+void match_pulp_machine_pass(void)
+{
+    if (chip.cluster_kernel.kernel != NULL && !chip.cluster_kernel.ended && match_pulp_machine_goes_on()) {
+        end_cluster_kernel();
+    }
+    match_pulp_accelerator_go_on();
+}
 
 /* ---- platform ---- */
 
@@ -155,6 +171,7 @@ void match_pulp_dma_copy_in(match_pulp_dma_t *transfer, void *local, const void 
     transfer->valid = reached(local, external, shape);
     chip.transfers += 1;
     move_early(transfer);
+    match_pulp_machine_pass();
 }
 
 void match_pulp_dma_copy_out(match_pulp_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
@@ -163,6 +180,7 @@ void match_pulp_dma_copy_out(match_pulp_dma_t *transfer, const void *local, void
     transfer->valid = reached(local, external, shape);
     chip.transfers += 1;
     move_early(transfer);
+    match_pulp_machine_pass();
 }
 
 /* ---- synchronization ---- */
@@ -181,21 +199,24 @@ int32_t match_pulp_dma_wait(match_pulp_dma_t *transfer)
     match_pulp_machine_pause();
     match_host_dma_complete(transfer);
     match_pulp_machine_resume();
+    match_pulp_machine_pass();
     return MATCH_OK;
 }
 
 int32_t match_pulp_cluster_wait(void)
 {
-    started_t started = chip.cluster_kernel;
-    chip.cluster_kernel = (started_t){0};
-    if (started.kernel == NULL) {
+    if (chip.cluster_kernel.kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
     }
+    match_pulp_machine_pass();
     /* A kernel that the accelerator's has started is a part of that. */
-    if (!match_pulp_accelerator_pending() && match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
-        return MATCH_ERROR_TIMEOUT;
+    const bool endless = !match_pulp_accelerator_running() && match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL);
+    if (!endless && !chip.cluster_kernel.ended) {
+        end_cluster_kernel();
     }
-    return match_team_run(started.kernel, started.tile);
+    const int32_t status = endless ? MATCH_ERROR_TIMEOUT : chip.cluster_kernel.status;
+    chip.cluster_kernel = (started_t){0};
+    return status;
 }
 
 int32_t match_pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
@@ -235,6 +256,7 @@ int32_t match_pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
     if (!chip.open || chip.cluster_kernel.kernel != NULL) {
         return MATCH_ERROR_COMPUTE;
     }
-    chip.cluster_kernel = (started_t){kernel, tile};
+    chip.cluster_kernel = (started_t){.kernel = kernel, .tile = tile};
+    match_pulp_machine_pass();
     return MATCH_OK;
 }

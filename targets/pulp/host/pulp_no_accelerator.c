@@ -18,3 +18,12 @@ bool match_pulp_accelerator_pending(void)
 void match_pulp_accelerator_drop(void)
 {
 }
+
+bool match_pulp_accelerator_running(void)
+{
+    return false;
+}
+
+void match_pulp_accelerator_go_on(void)
+{
+}

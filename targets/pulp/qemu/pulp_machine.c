@@ -27,6 +27,11 @@ bool match_pulp_machine_unmapped(uintptr_t address)
     return address < 0x80000000;
 }
 
+bool match_pulp_machine_goes_on(void)
+{
+    return false;
+}
+
 void match_pulp_machine_yield(void)
 {
     (void)match_pulp_async_yield();
