@@ -101,7 +101,7 @@ class RealConvolution(Operator):
 class RealTransposed(Operator):
     """A transposed convolution of a map (N, H, W, C) by filters (C, K / groups, FY, FX), plus a bias (K,) if any.
 
-    padding: rows and columns that are cut off the outputs. spare: rows and columns that are added behind them.
+    padding: rows and columns that are cut off the outputs. spare: rows and columns that are added after them.
     """
 
     called: ClassVar[str] = "real_transposed"

@@ -39,7 +39,7 @@ class Windows:
     strides: Numbers
     dilation: Numbers
     before: Numbers
-    behind: Numbers
+    after: Numbers
 
     @classmethod
     def of(
@@ -58,24 +58,24 @@ class Windows:
     def of_maps(self) -> _Along:
         """Size, stride, step and padding of the windows within each map."""
         (_, *size), (_, *stride), (_, *hole) = self.sizes, self.strides, self.dilation
-        (_, top, left), (_, bottom, right) = self.before, self.behind
+        (_, top, left), (_, bottom, right) = self.before, self.after
         return (size[0], size[1]), (stride[0], stride[1]), (hole[0], hole[1]), Padding(top, left, bottom, right)
 
     @property
     def of_depths(self) -> _Along:
         """The same along the depth, of maps whose rows are the depths."""
-        padding = Padding(self.before[0], 0, self.behind[0], 0)
+        padding = Padding(self.before[0], 0, self.after[0], 0)
         return (self.sizes[0], 1), (self.strides[0], 1), (self.dilation[0], 1), padding
 
     @property
     def apart(self) -> bool:
         """Whether windows neither overlap nor are padded, nor have holes."""
-        return self.sizes == self.strides and not any((*self.before, *self.behind)) and set(self.dilation) == {1}
+        return self.sizes == self.strides and not any((*self.before, *self.after)) and set(self.dilation) == {1}
 
     @property
     def within_maps(self) -> bool:
         """Whether each window lies in one map."""
-        return self.sizes[0] == self.strides[0] == 1 and not self.before[0] and not self.behind[0]
+        return self.sizes[0] == self.strides[0] == 1 and not self.before[0] and not self.after[0]
 
     def see_volumes(self, extent: int) -> bool:
         """Whether each window has some depths that are not in the padding, of volumes of so many."""
@@ -84,7 +84,7 @@ class Windows:
     def depths(self, extent: int) -> list[list[int]]:
         """The depths that the window of each output covers. Those below 0, or of `extent` and above, are padding."""
         size, stride, hole = self.sizes[0], self.strides[0], self.dilation[0]
-        ends = extent + self.before[0] + self.behind[0] - (size - 1) * hole
+        ends = extent + self.before[0] + self.after[0] - (size - 1) * hole
         return [[first - self.before[0] + at * hole for at in range(size)] for first in range(0, ends, stride)]
 
 

@@ -79,9 +79,9 @@ def channel_dims(stages: Sequence[Layer]) -> tuple[Dim | None, ...]:
     """The loop that the channels of each tensor follow, from input to output; None: each tile has all of them."""
     dims: list[Dim | None] = [Dim.K]
     for stage in reversed(stages):
-        behind = dims[-1]
-        mixed = Dim.C if behind is Dim.K else None
-        dims.append(behind if stage.channelwise else mixed)
+        after = dims[-1]
+        mixed = Dim.C if after is Dim.K else None
+        dims.append(after if stage.channelwise else mixed)
     return tuple(reversed(dims))
 
 
@@ -105,6 +105,6 @@ def stage_spans(layer: Layer, spans: Spans) -> tuple[dict[Dim, tuple[int, int]],
 
 
 def _channels(stage: Layer, dims: Sequence[Dim | None], spans: Spans) -> dict[Dim, tuple[int, int]]:
-    before, behind = dims
-    found = {Dim.K: spans[behind]} if behind else {}
+    before, after = dims
+    found = {Dim.K: spans[after]} if after else {}
     return found if stage.channelwise or not before else found | {Dim.C: spans[before]}

@@ -21,7 +21,7 @@ from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense, un
 from match.ir.dtypes import value_range
 from match.ir.layer import Axis, Dim, Padding
 from match.ir.moves import REARRANGEMENTS
-from match.ir.requantization import BoolArray, Int64Array, Requantization
+from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.integer_form import Int8Array, is_real_sums, unmarked
 from match.relay.maps import LAST, filters_of, read_padding
@@ -81,9 +81,6 @@ def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | N
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
-    total, tie = _without_tie(total)
-    if not is_call(total, "add"):
-        return None
     product, bias_expr = total.args
     if not (is_call(product, "multiply") and is_call(product.args[0], "cast")):
         return None
@@ -92,57 +89,10 @@ def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | N
         return None
     element_wise = is_call(unmarked(accumulator), "multiply") and shape(product.args[1]) == (1,)
     channels = 1 if element_wise else shape(accumulator)[-1]
-    exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
-    line = bias_expr.args[2] if exceptional else bias_expr
-    negative = line.args[:2] if is_call(line, "where") else None
-    bias = _per_channel(line.args[2] if negative else line, channels)
-    multiplier, shift = _per_channel(product.args[1], channels), _per_channel(shift_expr, channels)
+    multiplier, bias, shift = (_per_channel(part, channels) for part in (product.args[1], bias_expr, shift_expr))
     if multiplier is None or bias is None or shift is None:
         return None
-    parameters: Requantization | None = Requantization(multiplier, bias, shift, clip)
-    if negative:
-        parameters = _with_correction(parameters, accumulator, *negative)
-    if exceptional and parameters is not None:
-        parameters = _with_exceptions(parameters, accumulator, *bias_expr.args[:2])
-    if tie is not None and parameters is not None:
-        marked = _marked(tie, shift)
-        parameters = None if marked is None else replace(parameters, ties_to_even=marked)
-    return None if parameters is None else (accumulator, parameters, out_dtype)
-
-
-def _with_correction(
-    parameters: Requantization, accumulator: relay.Expr, condition: relay.Expr, below_bias: relay.Expr
-) -> Requantization | None:
-    """The parameters with the correction of ``where(less(accumulator, Z), B_negative, B)``."""
-    if not is_call(condition, "less") or condition.args[0] != accumulator:
-        return None
-    below = _per_channel(condition.args[1], parameters.channels, "int32")
-    negative = _per_channel(below_bias, parameters.channels)
-    if below is None or negative is None:
-        return None
-    return replace(parameters, negative_below=below, negative_step=parameters.bias - negative)
-
-
-def _with_exceptions(
-    parameters: Requantization, accumulator: relay.Expr, found: relay.Expr, one_less: relay.Expr
-) -> Requantization | None:
-    """The parameters with the exceptions of ``where(found, B - 2**S, B)``."""
-    lesser = _per_channel(one_less, parameters.channels)
-    if lesser is None or np.any(lesser != parameters.bias - (np.int64(1) << parameters.shift)):
-        return None
-    comparisons: list[relay.Expr] = []
-    while is_call(found, "logical_or"):
-        comparisons.append(found.args[1])
-        found = found.args[0]
-    columns: list[Int64Array] = []
-    for comparison in (found, *reversed(comparisons)):
-        if not is_call(comparison, "equal") or comparison.args[0] != accumulator:
-            return None
-        column = _per_channel(comparison.args[1], parameters.channels, "int32")
-        if column is None:
-            return None
-        columns.append(column)
-    return replace(parameters, exceptions=np.stack(columns, axis=1))
+    return accumulator, Requantization(multiplier, bias, shift, clip), out_dtype
 
 
 def read_addition(expr: relay.Expr) -> Read[Addition] | None:
@@ -151,9 +101,6 @@ def read_addition(expr: relay.Expr) -> Read[Addition] | None:
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
-    total, tie = _without_tie(total)
-    if not is_call(total, "add"):
-        return None
     real, both = is_real_sums(total.args[0]), unmarked(total.args[0])
     if not is_call(both, "add"):
         return None
@@ -167,13 +114,8 @@ def read_addition(expr: relay.Expr) -> Read[Addition] | None:
     if None in numbers:
         return None
     bias, shift, *multipliers = (int(number) for number in numbers)
-    marked = None if tie is None else _marked(tie, np.array(shift))
-    if tie is not None and (marked is None or not marked):
-        return None
     factors = multipliers[0], multipliers[1]
-    addition = Addition(
-        multipliers=factors, bias=bias, shift=shift, clip=clip, dtype=out_dtype, ties_to_even=marked is not None
-    )
+    addition = Addition(multipliers=factors, bias=bias, shift=shift, clip=clip, dtype=out_dtype)
     return Read(addition, (operands[0], operands[1]), exact=not real)
 
 
@@ -215,8 +157,7 @@ def read_matrices(expr: relay.Expr) -> Read[Matrices] | None:
 def _is_alike(requantization: Requantization) -> bool:
     """Whether all channels are requantized alike."""
     numbers = requantization.multiplier, requantization.bias, requantization.shift
-    parts = requantization.negative_below, requantization.exceptions, requantization.ties_to_even
-    return not any(np.any(part != part[0]) for part in (*numbers, *parts) if part is not None)
+    return not any(np.any(part != part[0]) for part in numbers)
 
 
 def _less_zero_points(
@@ -336,30 +277,9 @@ def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[in
     if saturated is None:
         return None
     shifted, clip, out_dtype = saturated
-    if not is_call(shifted, "right_shift") or dtype(shifted) != "int64":
-        return None
-    if not is_call(shifted.args[0], "add", "subtract"):
+    if not is_call(shifted, "right_shift") or dtype(shifted) != "int64" or not is_call(shifted.args[0], "add"):
         return None
     return shifted.args[0], shifted.args[1], clip, out_dtype
-
-
-def _without_tie(total: relay.Call) -> tuple[relay.Expr, relay.Call | None]:
-    """A sum without what halves take off it, and the comparison that finds these, if there is one."""
-    if is_call(total, "subtract") and is_call(total.args[1], "cast") and is_call(total.args[1].args[0], "equal"):
-        tie = total.args[1].args[0]
-        if is_call(tie.args[0], "bitwise_and") and tie.args[0].args[0] == total.args[0]:
-            return total.args[0], tie
-    return total, None
-
-
-def _marked(tie: relay.Call, shift: Int64Array) -> BoolArray | None:
-    """Which channels a comparison is for, (channels,) or () as their shifts; None if it does not find halves."""
-    mask, value = constant(tie.args[0].args[1]), constant(tie.args[1])
-    if mask is None or value is None or mask.shape != shift.shape or value.shape != shift.shape:
-        return None
-    marked, one = mask != 0, np.int64(1) << shift
-    halves = np.array_equal(mask, np.where(marked, 2 * one - 1, 0)) and np.array_equal(value, np.where(marked, one, -1))
-    return marked if halves else None
 
 
 def _saturated(expr: relay.Expr) -> tuple[relay.Expr, tuple[int, int], str] | None:
@@ -371,9 +291,9 @@ def _saturated(expr: relay.Expr) -> tuple[relay.Expr, tuple[int, int], str] | No
     return (clip.args[0], (low, high), dtype(expr)) if least <= low <= high <= most else None
 
 
-def _per_channel(expr: relay.Expr, channels: int, dtype: str = "int64") -> Int64Array | None:
-    """A constant of a type with one entry per channel."""
+def _per_channel(expr: relay.Expr, channels: int) -> Int64Array | None:
+    """An int64 constant with one entry per channel."""
     values = constant(expr)
-    if values is None or values.shape != (channels,) or str(values.dtype) != dtype:
+    if values is None or values.shape != (channels,) or values.dtype != np.int64:
         return None
     return values.astype(np.int64)

@@ -100,8 +100,8 @@ def stage_tiles(layer: Layer, tile: Tile) -> tuple[Tile, ...]:
     part = {Dim.K: tile.k, Dim.C: tile.c}
     found: list[Tile] = []
     for number, stage in enumerate(stages):
-        before, behind = dims[number], dims[number + 1]
-        k: Any = part[behind] if behind else stage.k
+        before, after = dims[number], dims[number + 1]
+        k: Any = part[after] if after else stage.k
         c: Any = 1 if stage.channelwise else part[before] if before else stage.c
         sums = number == len(stages) - 1 and not stage.channelwise
         oy, ox = rows[number + 1], columns[number + 1]
@@ -110,13 +110,13 @@ def stage_tiles(layer: Layer, tile: Tile) -> tuple[Tile, ...]:
     return tuple(found)
 
 
-def _sizes(axes: Sequence[Axis], behind: Sequence[int], outputs: Any, inputs: Any) -> list[Any]:
+def _sizes(axes: Sequence[Axis], after: Sequence[int], outputs: Any, inputs: Any) -> list[Any]:
     """Indices of each tensor from the input to the output, along one axis."""
     needed = [outputs]
     for axis in reversed(axes):
         needed.insert(0, smaller(axis.limit, (needed[0] - 1) * axis.stride + axis.window))
     sizes = [inputs]
-    for axis, padding, most in zip(axes[:-1], behind, needed[1:], strict=False):
+    for axis, padding, most in zip(axes[:-1], after, needed[1:], strict=False):
         reached = (sizes[-1] + axis.before + padding - axis.window) // axis.stride + 1
         sizes.append(smaller(most, larger(reached, 1)))
     return [*sizes, outputs]

@@ -146,7 +146,7 @@ class GroupCost(OperatorsCost):
         return [float(self.models[call.operator].beside(layer.operators[call.operator])) for call in calls(layer)]
 
     def launches(self, layer: Layer) -> list[float]:
-        """Cycles of each kernel call beside its work, behind those that its module has executed before."""
+        """Cycles of each kernel call beside its work, after those that its module has executed before."""
         first = [0.0] * len(layer.operators)
         for unit in dict.fromkeys(self.units):
             own = [number for number, name in enumerate(self.units) if name == unit]

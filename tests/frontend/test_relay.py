@@ -10,8 +10,8 @@ import pytest
 from match.frontend import ModelTensor, Rounding
 from match.frontend.relay import from_relay
 from match.graph.sums import Dense
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
-from match.relay.readers import read_layer
 from tests.frontend.refusals import refusal
 from tests.integer_relay import integer_relay
 from tests.passes.running import assert_same_outputs
@@ -36,9 +36,7 @@ def test_weights_become_constants():
     assert model.rounding == Rounding.TFLITE
     assert model.inputs == (ModelTensor("x", (1, 8), "int8"),)
     assert model.outputs == (ModelTensor("output", (1, 4), "int8"),)
-    read = read_layer(integer_relay(model)["main"].body)
-    assert read is not None
-    layer = read.operator
+    layer = integer_network(model).outputs[0].operator
     assert isinstance(layer, Dense)
     assert (layer.weights == PARAMS["w"]).all()
 

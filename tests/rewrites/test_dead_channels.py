@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from match.graph.evaluate import evaluate
+from match.graph.pairs import Addition
 from match.graph.ranges import ranges
-from match.graph.sums import Accumulation
+from match.graph.sums import Accumulation, Convolution
+from match.graph.value import Graph, Value, computed
+from match.ir.graph import Tensor
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.graph_reader import read_graph
+from match.relay.integer_form import Int8Array
 from match.relay.objects import main_function
 from match.relay.rewrite import shape
 from match.rewrites.dead_channels import without_dead_channels
@@ -54,9 +59,7 @@ def mobile_network(seed: int, pad_value: int) -> tvm.IRModule:
         padding=Padding(1, 1, 1, 1),
         pad_value=pad_value,
     )
-    second = layers_in_relay.conv2d(
-        depthwise, weights(rng, 1, 1, 10, 8), requantization(rng, 10, 8, clip, True), "uint8"
-    )
+    second = layers_in_relay.conv2d(depthwise, weights(rng, 1, 1, 10, 8), requantization(rng, 10, 8, clip), "uint8")
     branches = [
         layers_in_relay.conv2d(
             second,
@@ -89,25 +92,35 @@ def test_dead_channels(seed, pad_value):
     assert shape(calls(after, "nn.dense")[0].args[0]) == (1, 6 * left)
 
 
+def pointwise(x: Value, kernel: Int8Array, line: Requantization) -> Value:
+    parts = {"strides": (1, 1), "padding": Padding(), "dilation": (1, 1), "groups": 1, "pad_value": 0}
+    return computed(Convolution(weights=kernel, requantization=line, dtype="uint8", kernel_layout="HWIO", **parts), x)
+
+
 def test_constant_channels_with_halves_that_go_to_even_outputs():
-    """Constants that are odd or whose half goes down, of layers and of their sum."""
+    """Constants that are odd or whose half goes down, of layers and of their sum; and a correction further on."""
     rng = np.random.default_rng(5)
-    x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
+    x = Value(Tensor((1, 6, 5, 4), "uint8"), source="x")
     branches = []
     for constants in ((77, 1, 6), (8, 0, 3)):
         kernel = weights(rng, 1, 1, 4, 5)
         kernel[..., :3] = 0
         bias = np.array([*(value << 4 for value in constants), 500, 700])
         ties = Requantization(np.ones(5, np.int64), bias + 8, np.full(5, 4), (0, 255), ties_to_even=np.arange(5) >= 0)
-        branches.append(layers_in_relay.conv2d(x, kernel, ties, "uint8"))
-    total = integer_form.add(branches[0], branches[1], (1, 1), 1, 1, (0, 255), "uint8", ties_to_even=True)
-    last = layers_in_relay.conv2d(total, weights(rng, 3, 3, 5, 4), requantization(rng, 45, 4, (0, 255)), "uint8")
-    before = typed(x, last)
-    after = reduced(before)
-    assert_same_outputs(before, after, samples=6)
-    assert not tvm.ir.structural_equal(before, after)
-    kept = typed(x, relay.Tuple([total, *branches]))
-    assert_same_outputs(kept, reduced(kept), samples=6)
+        branches.append(pointwise(x, kernel, ties))
+    total = computed(
+        Addition(multipliers=(1, 1), bias=1, shift=1, clip=(0, 255), dtype="uint8", ties_to_even=True), *branches
+    )
+    last = pointwise(total, weights(rng, 1, 1, 5, 4), requantization(rng, 5, 4, (0, 255), True))
+    before = Graph((x,), (last,))
+    after = without_dead_channels(before)
+    assert after.outputs != before.outputs
+    kept = Graph((x,), (total, *branches))
+    for _ in range(6):
+        value = random_values(rng, (1, 6, 5, 4), "uint8")
+        for one, other in ((before, after), (kept, without_dead_channels(kept))):
+            for expected, found in zip(evaluate(one, [value]), evaluate(other, [value]), strict=True):
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_constant_channels_that_stay_have_multiplier_0():

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from match.graph.value import Graph
+from match.graph.evaluate import evaluate
+from match.graph.sums import Dense
+from match.graph.value import Graph, Value, computed
+from match.ir.graph import Tensor
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match
@@ -29,14 +34,13 @@ MOST = 65536
 
 
 def dense(rows: int, outputs: int, inputs: int, *, requantized: bool = True) -> tvm.IRModule:
-    """A dense layer whose channels differ in all parameters, exceptions too."""
+    """A dense layer whose channels differ in all parameters."""
     rng = np.random.default_rng(outputs)
     x = relay.var("x", shape=(rows, inputs), dtype="uint8")
     weights = rng.integers(-127, 128, (outputs, inputs)).astype(np.int8)
     multiplier, shift = rng.integers(1 << 16, 1 << 18, outputs), rng.integers(28, 31, outputs)
     bias = rng.integers(1 << 34, 1 << 36, outputs)
-    steps = -(((np.int64(100) << shift) - bias) // -multiplier)
-    line = Requantization(multiplier, bias, shift, (0, 255), exceptions=steps[:, None])
+    line = Requantization(multiplier, bias, shift, (0, 255))
     body = layers_in_relay.dense(x, weights, line, "uint8") if requantized else integer_form.product(x, weights)
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
 
@@ -63,6 +67,19 @@ def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
     assert sum(row.layer.k for row in found) == 401
     assert max(row.layer.k * 500 for row in found) <= MOST
     assert len(found) == -(-401 * 500 // MOST), "no more parts than that takes"
+
+
+def test_parts_have_their_exceptions() -> None:
+    rng = np.random.default_rng(3)
+    weights = rng.integers(-127, 128, (401, 500)).astype(np.int8)
+    x = rng.integers(0, 256, (1, 500)).astype(np.uint8)
+    sums = x.astype(np.int64) @ weights.T
+    line = Requantization(np.ones(401, np.int64), np.full(401, 1 << 21), np.full(401, 14), (0, 255), exceptions=sums.T)
+    value = Value(Tensor(x.shape, "uint8"), source="x")
+    before = Graph((value,), (computed(Dense(weights=weights, requantization=line, dtype="uint8"), value),))
+    (expected,), (found,) = evaluate(before, [x]), evaluate(in_parts(before), [x])
+    assert np.array_equal(found, expected)
+    assert np.any(expected != replace(line, exceptions=None)(sums))
 
 
 def test_parts_and_what_joins_them_know_how_many_there_are() -> None:

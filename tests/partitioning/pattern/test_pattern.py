@@ -12,6 +12,7 @@ import pytest
 from match.graph.elements import Dequantize, DequantizeSums, Quantize
 from match.graph.operator import Operator
 from match.graph.pairs import AbsoluteDifference, LookupLine, LookupSum, SquaredDifference
+from match.graph.sums import Convolution
 from match.graph.value import Value, computed
 from match.ir.attributes import Broadcast, ChannelGroups, Concatenation, LookupTable
 from match.ir.constants import (
@@ -58,22 +59,10 @@ def req(
     *,
     dtype: str = "uint8",
     clip: tuple[int, int] = (0, 255),
-    negative: bool = False,
-    exceptions: int = 0,
 ) -> Any:
     """REQ of the integer form, spelled out."""
     m, s = RNG.integers(1 << 20, 1 << 21, channels), np.full(channels, 31)
-    b = RNG.integers(0, 1 << 38, channels)
-    bias = c64(b)
-    if negative:
-        below = relay.const(RNG.integers(-100, 100, channels).astype(np.int32))
-        bias = relay.where(relay.less(acc, below), c64(b - (1 << 30)), bias)
-    if exceptions:
-        columns = [relay.const((((70 + n) * (1 << 31) - b) // m + 1).astype(np.int32)) for n in range(exceptions)]
-        found = relay.equal(acc, columns[0])
-        for column in columns[1:]:
-            found = relay.logical_or(found, relay.equal(acc, column))
-        bias = relay.where(found, c64(b - (1 << 31)), bias)
+    bias = c64(RNG.integers(0, 1 << 38, channels))
     total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64(m)), bias)
     return relay.cast(relay.clip(relay.right_shift(total, c64(s)), *clip), dtype)
 
@@ -140,11 +129,10 @@ CONVOLUTIONS = [
 
 
 @pytest.mark.parametrize(("attrs", "size", "padding"), CONVOLUTIONS)
-@pytest.mark.parametrize("correction", [{}, {"negative": True}, {"exceptions": 1}, {"exceptions": 3}], ids=str)
-def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding, correction: dict[str, Any]) -> None:
+def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding) -> None:
     x = var("x", 1, *size, 5)
     w = weights(3, 3, 5, 6)
-    body = req(conv(x, w, **attrs), 6, clip=(3, 200), **correction)
+    body = req(conv(x, w, **attrs), 6, clip=(3, 200))
     match = only([x], body)
     layer = match.layer
     assert (layer.op, layer.k, layer.c, layer.iy, layer.ix) == (Op.CONV2D, 6, 5, *size)
@@ -600,20 +588,6 @@ def other_condition(x: Any) -> Any:
     return relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8")
 
 
-def uneven_correction(x: Any) -> Any:
-    acc = conv(x, weights(3, 3, 4, 2))
-    bias = relay.where(relay.less(acc, relay.const([0, 0], "int32")), c64([1, 5]), c64([2, 7]))
-    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3, 3])), bias)
-    return relay.cast(relay.clip(relay.right_shift(total, c64([4, 4])), 0, 255), "uint8")
-
-
-def exception_of_two(x: Any) -> Any:
-    acc = conv(x, weights(3, 3, 4, 1))
-    bias = relay.where(relay.equal(acc, relay.const(np.array([9], np.int32))), c64([100 - 32]), c64([100]))
-    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), bias)
-    return relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8")
-
-
 def one_multiplier_for_all(x: Any) -> Any:
     acc = conv(x, weights(3, 3, 4, 4))
     total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), c64([0, 0, 0, 0]))
@@ -688,7 +662,6 @@ def channels_first(x: Any) -> Any:
         sum_of_rows,
         clip_beyond_type,
         other_condition,
-        exception_of_two,
         one_multiplier_for_all,
         per_row_multiplier,
         channels_first,
@@ -711,21 +684,37 @@ def test_near_misses_are_left_alone(build: Callable[[Any], Any]) -> None:
     assert all(isinstance(match, Match) and match.layer.output_dtype == "int32" for match in found), "sums at most"
 
 
-def test_correction_no_accumulator_reaches_is_dropped() -> None:
-    x = var("x", 1, 4, 4, 2)
-    acc = conv(x, np.ones((1, 1, 2, 1), np.int8))
-    bias = relay.where(relay.less(acc, relay.const([-5], "int32")), c64([1]), c64([2]))
-    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), bias)
-    match = only([x], relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8"))
-    requantization = match.constants.requantization
-    assert isinstance(requantization, Requantization)
-    assert (requantization.negative_below, requantization.negative_step) == (None, None)
+def line_of(weights: Array, **corrections: Any) -> Requantization:
+    """What a layer has of the requantization of a 1x1 convolution."""
+    channels = weights.shape[3]
+    multiplier, bias, shift = (np.full(channels, number, np.int64) for number in (3, 2, 4))
+    convolution = Convolution(
+        weights=weights,
+        requantization=Requantization(multiplier, bias, shift, (0, 255), **corrections),
+        dtype="uint8",
+        strides=(1, 1),
+        padding=Padding(),
+        dilation=(1, 1),
+        groups=1,
+        pad_value=0,
+        kernel_layout="HWIO",
+    )
+    line = the_layer(convolution, given("x", 1, 4, 4, weights.shape[2], dtype="uint8")).constants.requantization
+    assert isinstance(line, Requantization)
+    return line
+
+
+def test_what_no_accumulator_reaches_is_dropped() -> None:
+    positive = np.ones((1, 1, 2, 1), np.int8)
+    line = line_of(positive, negative_below=np.array([-5]), negative_step=np.array([1]), exceptions=np.array([[-7]]))
+    assert (line.negative_below, line.negative_step, line.exceptions) == (None, None, None)
 
 
 def test_corrections_may_differ_between_channels() -> None:
-    x = var("x", 1, 6, 6, 4)
-    requantization = only([x], uneven_correction(x)).constants.requantization
-    assert isinstance(requantization, Requantization)
-    assert requantization.negative_below is not None
-    assert requantization.negative_step is not None
-    assert (requantization.negative_below.tolist(), requantization.negative_step.tolist()) == ([0, 0], [1, 2])
+    both = {"negative_below": np.array([0, -3]), "negative_step": np.array([1, 2])}
+    line = line_of(-np.ones((1, 1, 4, 2), np.int8), exceptions=np.array([[-9], [-20]]), **both)
+    assert line.negative_below is not None
+    assert line.negative_step is not None
+    assert line.exceptions is not None
+    assert (line.negative_below.tolist(), line.negative_step.tolist()) == ([0, -3], [1, 2])
+    assert line.exceptions.tolist() == [[-9], [-20]]
