@@ -85,6 +85,11 @@ class Offers:
         """The schedules of the modules that would take the layer, in the target's order, and their costs."""
         return {name: (offer.schedule, offer.cost) for name, offer in self._offers.items()}
 
+    def with_reasons(self, reasons: Mapping[str, Offer]) -> Offers:
+        """The same with other reasons of modules that refuse, by name."""
+        told = (reasons.get(offer.module, offer) if offer.refusal else offer for offer in self.candidates)
+        return replace(self, candidates=tuple(told))
+
     @property
     def costs(self) -> list[Cost]:
         """The costs of all offers, the control core's included."""

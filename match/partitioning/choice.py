@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from match.compilation.options import RAM, Options
 from match.compilation.stopwatch import Stopwatch
@@ -68,8 +69,12 @@ def choose(
     target: MatchTarget,
     options: Options,
     stopwatch: Stopwatch,
+    refused: Mapping[Value, tuple[plan.Offer, ...]] = MappingProxyType({}),
 ) -> ChosenNetwork:
     """The cheapest cover of a network. `prefix` begins the C names of functions.
+
+    `refused` has what modules said of layers, by what these compute, before the layers were made into what they are:
+    these reasons are told where a module refuses them now, too.
 
     Raises:
         CostModelError: if a cost model fails.
@@ -83,7 +88,7 @@ def choose(
     parted = _parted(layers, works, chains, parts)
     ask_all = partial(_asked, target=target, options=options, stopwatch=stopwatch)
     answers = iter(ask_all([*works.values(), *(one.workload for one in (*chains, *parted))]))
-    offered = {index: next(answers) for index in works}
+    offered = {index: _told(next(answers), refused.get(layers[index].root, ())) for index in works}
     fused = [(one, next(answers)) for one in chains]
     partly = [(one, next(answers)) for one in parted]
     groups = _groups(network, listed, offered, prefix, target) if options.fuse else []
@@ -125,6 +130,12 @@ def _asked(
         for objective in options.searched
     ]
     return list(zip(*each, strict=True))
+
+
+def _told(answers: _AllOffers, before: Sequence[plan.Offer]) -> _AllOffers:
+    """Answers in which modules that refuse have the reasons of before, if they had some."""
+    reasons = {offer.module: offer for offer in before if offer.refusal}
+    return tuple(answer.with_reasons(reasons) for answer in answers) if reasons else answers
 
 
 def _cheapest(

@@ -23,7 +23,7 @@ from match.partitioning.pattern.rows import rows
 from match.partitioning.pattern.types import named_in, tensors_of
 from match.partitioning.steps import Planned, Steps, network_steps, with_names
 from match.partitioning.unrolled import in_steps, refused_recurrent
-from match.partitioning.unsigned_rest import with_unsigned_rest
+from match.partitioning.unsigned_rest import unsigned_rest
 from match.rewrites.concatenations import in_pairs
 from match.rewrites.joined_moves import join_moves
 from match.rewrites.split_argmax import split_argmax
@@ -155,11 +155,8 @@ def cut(network: Graph, target: MatchTarget, options: Options, name: str, stopwa
     `name` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
-    with stopwatch.phase("dispatch"):
-        graph = with_unsigned_rest(network, target, options, stopwatch)
-        stopwatch.passed("unsigned_rest", partial(text, graph))
     with stopwatch.phase("pattern"):
-        graph = split_argmax(graph, target)
+        graph = split_argmax(network, target)
         stopwatch.passed("split_argmax", partial(text, graph))
     with stopwatch.phase("dispatch"):
         refused = refused_recurrent(graph, target, options, stopwatch)
@@ -184,9 +181,14 @@ def _cut(graph: Graph, target: MatchTarget, options: Options, network: str, stop
     with stopwatch.phase("pattern"):
         graph = in_pairs(graph, target)
         stopwatch.passed("concatenations", partial(text, graph))
+    with stopwatch.phase("dispatch"):
+        rest = unsigned_rest(graph, target, options, stopwatch)
+        graph = rest.graph
+        stopwatch.passed("unsigned_rest", partial(text, graph))
+    with stopwatch.phase("pattern"):
         found = rows(graph, find_layers(graph))
     with stopwatch.phase("dispatch"):
-        chosen = choose(graph, found, network_prefix(network), target, options, stopwatch)
+        chosen = choose(graph, found, network_prefix(network), target, options, stopwatch, rest.refused)
     return _partitioned(graph, found, chosen, target, stopwatch)
 
 

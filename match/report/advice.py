@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 from match.ir.layer import GROUP
 from match.report.changes import Otherwise
-from match.report.layer_facts import cycles_of, is_floating, listed, names_of, unmapped
+from match.report.layer_facts import cycles_of, is_floating, listed, names_of, of_control_core, unmapped
 from match.report.predicted_advice import predicted_advice
 from match.report.schema import Advice, AdviceKind, LayerSummary, Report
 
@@ -75,8 +75,9 @@ def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
 
 def _idle(report: Report) -> Iterator[Advice]:
     """Modules that take nothing, since they refuse."""
+    core = of_control_core(report)
     for module in report.target.modules:
-        if module.layers or module.name == _CPU:
+        if module.layers or module.name in core:
             continue
         asked = [layer for layer in report.layers if layer.macs and layer.op != GROUP]
         refused = [layer for layer in asked if _refusal(layer, module.name)]
@@ -210,7 +211,7 @@ def _control_core(report: Report, told: Container[str]) -> Iterator[Advice]:
 
     What a module would take, too, is cheaper on the control core.
     """
-    known = _known(report)
+    known, core = _known(report), of_control_core(report)
     modules = [module.name for module in report.target.modules if module.name != _CPU]
     groups: dict[str, list[LayerSummary]] = defaultdict(list)
     for layer in report.layers:
@@ -218,7 +219,7 @@ def _control_core(report: Report, told: Container[str]) -> Iterator[Advice]:
             is_floating(layer)
             or layer.op == _LAYOUT
             or _transposes(layer)
-            or any(unmapped(layer, name) for name in modules)
+            or any(unmapped(layer, name, core) for name in modules)
             or any(offer.cycles is not None for offer in layer.candidates if offer.module in modules)
             or layer.name in told
         )
@@ -301,9 +302,9 @@ def moved_text(report: Report) -> str:
 
 def _memory(report: Report) -> Iterator[Advice]:
     """Layers on the control core that a module would take if they fitted its memories."""
-    known = _known(report)
+    known, core = _known(report), of_control_core(report)
     for module in (one for one in report.target.modules if one.memories):
-        layers = [layer for layer in report.layers if unmapped(layer, module.name) and layer.name not in known]
+        layers = [layer for layer in report.layers if unmapped(layer, module.name, core) and layer.name not in known]
         if layers:
             memory = module.memories[0]
             yield _advice(
@@ -319,7 +320,8 @@ def _offload(report: Report) -> Iterator[Advice]:
     """Handing layers to modules, where that takes more than all else."""
     cycles = report.totals.causes.get("offload", 0)
     if cycles > OFFLOAD_SHARE * report.totals.cycles:
-        layers = [layer for layer in report.layers if layer.module != _CPU]
+        core = of_control_core(report)
+        layers = [layer for layer in report.layers if layer.module not in core]
         one = len(layers) == 1
         what = "a layer to its module" if one else f"{len(layers)} layers to modules"
         yield Advice(

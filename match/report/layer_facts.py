@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from match.dispatch.plan import CPU
-from match.report.schema import LayerSummary
+from match.report.schema import LayerSummary, Report
 
 
 def is_floating(layer: LayerSummary) -> bool:
@@ -13,9 +13,15 @@ def is_floating(layer: LayerSummary) -> bool:
     return layer.floating and layer.module == CPU
 
 
-def unmapped(layer: LayerSummary, module: str) -> bool:
-    """Whether it is on the control core since no mapping fits the module's memories."""
-    return layer.module == CPU and any(offer.module == module and offer.unmapped for offer in layer.candidates)
+def of_control_core(report: Report) -> frozenset[str]:
+    """What stands for the control core as the module of a layer: TVM's C, and its kernels beside other modules."""
+    alone = not any(module.memories for module in report.target.modules)
+    return frozenset({CPU, *(module.name for module in report.target.modules if not module.memories and not alone)})
+
+
+def unmapped(layer: LayerSummary, module: str, core: Container[str]) -> bool:
+    """Whether it is on the control core (`of_control_core`) since no mapping fits the module's memories."""
+    return layer.module in core and any(offer.module == module and offer.unmapped for offer in layer.candidates)
 
 
 def cycles_of(layers: Iterable[LayerSummary]) -> int:

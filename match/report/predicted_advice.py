@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from match.dispatch.plan import CPU
 from match.report.changes import Change, Otherwise
-from match.report.layer_facts import cycles_of, is_floating, listed, names_of, unmapped
+from match.report.layer_facts import cycles_of, is_floating, listed, names_of, of_control_core, unmapped
 from match.report.schema import Advice, AdviceKind, LayerSummary, MemoryPlanSummary, OperatorSummary, Report
 
 _CONVERSIONS = frozenset(
@@ -166,7 +166,8 @@ def _rescaled(report: Report, try_out: _Tried) -> Iterator[Advice]:
     """Layers that modules which shift alone refuse, and would take with their scales in weights."""
     if report.options.numerics == "exact" or report.options.rescale:
         return
-    left = [layer for layer in report.layers if layer.module == CPU and layer.macs]
+    core = of_control_core(report)
+    left = [layer for layer in report.layers if layer.module in core and layer.macs]
     layers = [layer for layer in left if any(one.refusal for one in layer.candidates)]
     sentence = f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, as modules refuse its scales"
     more = ", which moves outputs as its report says"
@@ -175,8 +176,9 @@ def _rescaled(report: Report, try_out: _Tried) -> Iterator[Advice]:
 
 def _memory(report: Report, try_out: _Tried) -> Iterator[Advice]:
     """Layers on the control core that a module would take if they fitted its memories."""
+    core = of_control_core(report)
     for module in (one for one in report.target.modules if one.memories):
-        layers = [layer for layer in report.layers if unmapped(layer, module.name)]
+        layers = [layer for layer in report.layers if unmapped(layer, module.name, core)]
         if layers:
             memory = module.memories[0]
             sentence = (

@@ -92,7 +92,7 @@ def refusals(compiled: match.CompiledModel) -> list[str | None]:
         candidate.refusal
         for layer in compiled.layers
         for candidate in layer.candidates
-        if candidate.module == "digital"
+        if candidate.module == "digital" and layer.macs
     ]
 
 

@@ -224,7 +224,7 @@ CURES = [
     (turned, "gap9", {}, "float border"),
     (turned, "gap8", {}, "float border"),
     (wide, "gap9", {"fuse": False}, "float border"),
-    (rows, "gap8", {"l1": 300}, "float border"),
+    (rows, "gap8", {"l1": 300, "modules": ["cluster"]}, "float border"),
     (image_of_real_numbers, "gap9", {}, "states"),
     (image_of_real_numbers, "gap8", {}, "states"),
     (averages, "gap9", {"numerics": "exact"}, "numerics"),
