@@ -21,7 +21,7 @@ DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 @pytest.fixture(scope="session")
 def compiled() -> match.CompiledModel:
     """A network with layers on modules, a chain or a group, and operators on the control core."""
-    return match.compile(DIGITS, "gap9", l1="5k")
+    return match.compile(DIGITS, "gap9", l1="5k", modules=["cluster", "ne16"])
 
 
 @pytest.fixture(scope="session")

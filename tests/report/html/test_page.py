@@ -326,7 +326,7 @@ def test_a_network_of_200_operators_is_less_than_5_mb(digits: Report) -> None:
 
 def test_commands_write_the_same_page(command: Command, tmp_path: Path, digits_page: Page) -> None:
     project = tmp_path / "digits"
-    command("compile", DIGITS, "-o", project, "--l1", "5k")
+    command("compile", DIGITS, "-o", project, "--l1", "5k", "--modules", "cluster,ne16")
     done = command("report", project)
     assert (done.status, done.out, done.err) == (0, f"{project / 'report.html'}\n", "")
     made = (project / "report.html").read_text(encoding="utf-8")
