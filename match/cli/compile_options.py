@@ -76,8 +76,8 @@ class CompileOptions:
         typer.Option(
             "--objective",
             metavar="NAME",
-            help="What is minimised: latency, bytes, ram (of main memory) or, for targets that know it "
-            "(`match targets`), energy or edp, energy times latency.",
+            help="What is minimised: latency, bytes, ram or, for targets that know it (`match targets`), energy or "
+            "edp, energy times latency.",
         ),
     ] = "latency"
     at_most: Annotated[

@@ -27,12 +27,12 @@ class UnsignedRest:
 def unsigned_rest(graph: Graph, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> UnsignedRest:
     """The graph in which what no module takes as it is computes with uint8 where a module takes it so.
 
-    Of a target that gives all activations one type the graph is as it was.
+    Of a target that is not `mixed` the graph is as it was.
 
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    asked = {} if target.activations is not None else _asked(graph, target, options, stopwatch)
+    asked = _asked(graph, target, options, stopwatch) if target.mixed else {}
     taken = {value for layer, own in asked.items() if own.accepted for value in layer.covered}
     others = {layer.root for layer in find_layers(graph)} - taken if asked else set[Value]()
     if not others:

@@ -38,6 +38,7 @@ _TARGET = (
     _Kind("cpu_cost_model", (CpuCostModel,), "a CpuCostModel"),
     _Kind("api", (TargetApi,), "a TargetApi"),
     _Kind("activations", (str, type(None)), "'uint8' or None", ("uint8", None)),
+    _Kind("mixed", (bool,), "True or False"),
     _Kind("external", (External, type(None)), "an External or None"),
     _Kind("flash", (Memory, type(None)), "a Memory or None"),
     _Kind("program", (ProgramSize, type(None)), "a ProgramSize or None"),

@@ -454,10 +454,11 @@ class MatchTarget(_Described, ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
     `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
-    those of the model. `external` is the memory outside of `main_memory`, None where there is none. `flash` is the
-    memory in which constants and programs lie, and which cores read in place; None where `main_memory` has them.
-    `program` is what programs take of that memory themselves, None where they lie elsewhere, or its size is what they
-    leave.
+    those of the model. `mixed` tells that some modules read int8 and others uint8: of a network of int8, what no module
+    takes becomes uint8 where a module takes it so. `external` is the memory outside of `main_memory`, None where there
+    is none. `flash` is the memory in which constants and programs lie, and which cores read in place; None where
+    `main_memory` has them. `program` is what programs take of that memory themselves, None where they lie elsewhere, or
+    its size is what they leave.
 
     What can be set of it from outside (``--set dma.bytes=4``) are the parameters of its constructor that have defaults:
     numbers, truth values and texts, and such fields of those that are dataclasses (`match.target.parameters`).
@@ -473,6 +474,7 @@ class MatchTarget(_Described, ABC):
     cpu_cost_model: CpuCostModel
     api: TargetApi
     activations: Literal["uint8"] | None = None
+    mixed: bool = False
     external: External | None = None
     flash: Memory | None = None
     program: ProgramSize | None = None

@@ -44,6 +44,7 @@ class Diana(MatchTarget):
     name = "diana"
     main_memory = L2
     activations = None
+    mixed = True
     api = TargetApi(
         headers=("match_diana_chip.h",),
         open="match_diana_open",

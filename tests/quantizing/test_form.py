@@ -35,7 +35,7 @@ def test_a_module_that_shifts() -> None:
 )
 def test_each_declaration_has_its_consequence(changes: dict[str, object], expected: dict[str, object]) -> None:
     target = get_target("diana")
-    (module,) = target.modules
+    (module, _) = target.modules
     module.requantizers = tuple(replace(form, **changes) for form in module.requantizers)  # pyright: ignore
     assert form_for(target) == replace(Form("int8", True, False, True, True), **expected)  # pyright: ignore
 

@@ -23,6 +23,7 @@ from match.devtools.check.own_examples import example_problem
 from match.devtools.check.probes import Probe, graph_of, inputs, int16_probes, layers_of, network, own_probes, probes
 from match.devtools.check.real_scales import refused_scales
 from match.devtools.check.undefined import undefined_function
+from match.dispatch.plan import LayerDecision
 from match.dispatch.request import accepts
 from match.errors import CostModelError, MatchError, ToolchainError
 from match.ir.layer import GROUP, Op
@@ -218,7 +219,7 @@ def _layers(
         return [compiled], [], []
     what = _words(target, module)
     tried = {*Op, *(probe.name for probe in layers)}
-    decisions = [layer for layer in compiled.layers if layer.op in tried]
+    decisions = [layer for layer in _as_given(compiled) if layer.op in tried]
     problems: list[str] = []
     coverage: list[Coverage] = []
     for op in dict.fromkeys(probe.name for probe in layers):
@@ -235,6 +236,15 @@ def _layers(
     problems += _differences(compiled, layers, kernels, expected, what)
     rows = zip(layers, decisions, strict=True)
     return problems, coverage, [probe for probe, row in rows if row.plan is not None and row.plan.constants]
+
+
+def _as_given(compiled: CompiledModel) -> list[LayerDecision]:
+    """The layers in the order of the network's inputs, which they read each by itself, whenever they are executed."""
+    first: list[int] = []
+    for row in compiled.report.layers:
+        first.append(min((*row.network_inputs, *(first[place] for place in row.reads)), default=0))
+    places = sorted(range(len(first)), key=first.__getitem__)
+    return [compiled.layers[place] for place in places]
 
 
 def _chains(
@@ -293,7 +303,7 @@ def _form(target: MatchTarget, module: HwModule, tried: FormProbes, expected: Ou
     if isinstance(compiled, str):
         return [compiled], []
     operators = {*Op, *(probe.name for probe in tried.layers)}
-    decisions = [row for row in compiled.layers if row.op in operators]
+    decisions = [row for row in _as_given(compiled) if row.op in operators]
     if all(row.plan is None for row in decisions):
         reason = decisions[0].candidates[0].refusal
         why = f"{tried.layers[0].what} is refused because {reason}"
@@ -353,9 +363,12 @@ def _undefined(what: str, function: str) -> str:
 
 
 def _on_this_machine(target: MatchTarget) -> MatchTarget:
-    """The target with all of its main memory for a network: that of all small layers is larger than most."""
+    """The target with all of its main memory for a network, whose layers modules are asked about as they are.
+
+    That of all small layers is larger than most.
+    """
     roomy = copy.copy(target)
-    roomy.program = None
+    roomy.program, roomy.mixed = None, False
     return roomy
 
 

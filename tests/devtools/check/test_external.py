@@ -166,5 +166,5 @@ def test_what_a_run_shows(old: str, new: str, words: str, layers: Layers, tmp_pa
 def test_another_image(tmp_path: Path) -> None:
     copy = "memcpy(block, image->data, image->bytes);"
     (problem,) = check_target(with_code(tmp_path, copy, f"{copy}\n    block[0] ^= 0x7f;")).problems
-    assert "target minichip computes other values for a 3x3 convolution with stride 1 of 16 to 32 channels" in problem
+    assert "target minichip computes other values for a 3x3 convolution with stride 2 of 16 to 16 channels" in problem
     assert "when its constants come from external memory" in problem
