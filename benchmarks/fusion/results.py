@@ -92,7 +92,7 @@ class BlockingCluster(Cluster):
 
 def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
     """A network in a size of L1, chosen in each way."""
-    target = get_target("gap8", l1, None, _ENOUGH)
+    target = get_target("gap8", l1, ["cluster"], _ENOUGH)
     if blocking:
         target.modules = (BlockingCluster(target.modules[0].memories[0]),)
     # As in the paper: a group may take operators of the border, which are not counted, with it.
@@ -148,7 +148,7 @@ def _peak(problem: CoverProblem, taken: list[Candidate]) -> int:
 
 def _bounds(graph: Graph, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
     """Bytes of activations if each tensor is moved once: unfused, in pairs, in any chains; with all the L1 it takes."""
-    roomy = without_groups(get_target("gap8", _ENOUGH, None, _ENOUGH))
+    roomy = without_groups(get_target("gap8", _ENOUGH, ["cluster"], _ENOUGH))
     options = Options.parse()
     problem = choose(graph, listed, "network", roomy, options, Stopwatch()).problem
     on_cluster = [one for one in problem.candidates if one.module != CPU]
