@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parents[1] / "tflite/networks"
 
 # Activations, inputs and outputs on diana, whose control core computes the networks (all but a few of their operators),
 # and on gap9: what TVM's operators reserve for themselves counts there, and here tensors between layers.
+# Kernels of diana's core, whose scratch counts too, do not take part.
 PEAKS = {
     "activations.tflite": (18892, 1584),
     "ad01_int8.tflite": (83872, 2048),
