@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parents[1] / "tflite/networks"
 
 # Activations, inputs and outputs on diana, whose control core computes the networks (all but a few of their operators),
 # and on gap9: what TVM's operators reserve for themselves counts there, and here tensors between layers.
+# Kernels of diana's core, whose scratch counts too, do not take part.
 PEAKS = {
     "activations.tflite": (18892, 1584),
     "ad01_int8.tflite": (83872, 2048),
@@ -90,13 +91,16 @@ def test_activations(name: str, models_dir: Path) -> None:
     found = next((folder / name for folder in (FOLDER, models_dir) if (folder / name).is_file()), None)
     model = zoo.build(stem) if found is None else found
     for target, most in zip(("diana", "gap9"), PEAKS[name], strict=True):
-        totals = match.compile(model, unbounded(target)).report.totals
+        chip = unbounded(target)
+        if target == "diana":
+            chip.modules = tuple(module for module in chip.modules if module.memories)
+        totals = match.compile(model, chip).report.totals
         assert totals.l2_peak_bytes - totals.constant_bytes <= most, target
 
 
 def test_a_network_that_needs_nearly_all_of_main_memory_compiles(models_dir: Path) -> None:
     """On DIANA's control core, with the intermediate results of its depthwise convolutions, in 512 KiB."""
-    compiled = match.compile(models_dir / "visual_wake_words.onnx", "diana")
+    compiled = match.compile(models_dir / "visual_wake_words.onnx", "diana", modules=["digital"])
     assert 490 * 1024 < compiled.report.totals.l2_peak_bytes <= 512 * 1024
 
 

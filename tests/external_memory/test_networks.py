@@ -109,10 +109,11 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
     network = ZooNetwork("pointwise", dense("scores", pooled(x), 10))
     model = write(network, calibrate(network, "uint8", 0))
     take_integers(model)
-    compiled = match.compile(model, "gap8", l1=l1, l2=l2)
+    compiled = match.compile(model, "gap8", l1=l1, l2=l2, modules=["cluster"])
     assert len(decided) == decisions
     assert decided[-1].steps != decided[0].steps or decisions == 1
-    before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=l1, fuse=False).layers if d.plan}
+    whole = match.compile(model, "gap8", l1=l1, fuse=False, modules=["cluster"])
+    before = {d.name: len(d.plan.constants) for d in whole.layers if d.plan}
     now = {d.name: len(d.plan.constants) for d in compiled.layers if d.plan}
     uncut = {step.name for step in memory_of(compiled).steps if step.constants != "cut"}
     assert any(now[name] > before[name] for name in uncut & now.keys()), "no layer is an example"
@@ -190,7 +191,7 @@ def test_layers_that_are_equal_in_several_ways_to_cut_are_searched_once(monkeypa
 
     monkeypatch.setattr("match.search.solutions.solve", count)
     monkeypatch.setattr("match.external_memory.network.decide", note)
-    match.compile(wide(), "gap8", l2=180_000, cache=False, jobs=1)
+    match.compile(wide(), "gap8", l2=180_000, cache=False, jobs=1, modules=["cluster"])
     assert len(placed) >= 3
     assert len(searched) > len(placed)
     assert len(set(searched)) == len(searched)
@@ -209,12 +210,12 @@ def test_ways_to_cut_that_cannot_be_cheaper_are_not_placed(
 
     model = integers("resnet8")
     monkeypatch.setattr("match.external_memory.network.decide", note)
-    compiled = match.compile(model, "gap8", l1=L1, l2=l2)
+    compiled = match.compile(model, "gap8", l1=L1, l2=l2, modules=["cluster"])
     assert len(placed) == compared
-    single = match.compile(model, "gap8", l1=L1, l2=l2, fuse=False)
+    single = match.compile(model, "gap8", l1=L1, l2=l2, fuse=False, modules=["cluster"])
     for way in ("less_joined", "not_joined"):
         monkeypatch.setattr(Partitioned, way, lambda *_: iter(()))
-    joined = match.compile(model, "gap8", l1=L1, l2=l2)
+    joined = match.compile(model, "gap8", l1=L1, l2=l2, modules=["cluster"])
     assert compiled.cycles <= min(single.cycles, joined.cycles)
 
 
@@ -273,8 +274,8 @@ def test_layers_are_compared_where_tensors_are_in_external_memory() -> None:
     take_integers(model)
     l1, l2 = 1000, 2252
     with pytest.raises(CapacityError, match="with --l2 2260 it fits"):
-        match.compile(model, "gap8", l1=l1, l2=l2, numerics="exact")
-    compiled = match.compile(model, "gap8", l1=l1, l2=l2)
+        match.compile(model, "gap8", l1=l1, l2=l2, numerics="exact", modules=["cluster"])
+    compiled = match.compile(model, "gap8", l1=l1, l2=l2, modules=["cluster"])
     assert any(tensor.external for tensor in memory_of(compiled).tensors)
     validation = compiled.validate(samples=1, layers=True)
     assert validation.layers is not None
@@ -291,12 +292,12 @@ def test_layers_are_compared_where_tensors_are_in_external_memory() -> None:
 def test_the_least_main_memory_is_named(name: str, l1: int, l2: int) -> None:
     """Of a network that takes less as a whole than in pieces it is the network's."""
     with pytest.raises(CapacityError, match=r"; with --l2 \d+ it fits\.$") as error:
-        match.compile(integers(name), "gap8", l1=l1, l2=l2)
+        match.compile(integers(name), "gap8", l1=l1, l2=l2, modules=["cluster"])
     (least,) = map(int, re.findall(r"--l2 (\d+)", str(error.value)))
-    compiled = match.compile(integers(name), "gap8", l1=l1, l2=least)
+    compiled = match.compile(integers(name), "gap8", l1=l1, l2=least, modules=["cluster"])
     assert (compiled.report.memory is UNSET) == (name == "resnet8")
     with pytest.raises(CapacityError, match=rf"; with --l2 {least} it fits\.$"):
-        match.compile(integers(name), "gap8", l1=l1, l2=least - 1)
+        match.compile(integers(name), "gap8", l1=l1, l2=least - 1, modules=["cluster"])
 
 
 def test_a_target_without_external_memory_says_how_much_is_short() -> None:

@@ -113,6 +113,7 @@ class _MovingCore(CpuCostModel):
 def _with_moving_core(name: str) -> match.MatchTarget:
     target = copy.copy(match.get_target(name))
     target.cpu_cost_model = _MovingCore()
+    target.modules = tuple(module for module in target.modules if module.memories)
     return target
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from match.graph import sums
-from match.graph.operator import Operator
+from match.graph.pairs import Addition
 from match.graph.sums import Accumulation
 from match.ir.graph import Tensor
 from match.ir.layer import Padding
 from match.ir.requantization import UNREACHED, Requantization
 from match.relay import integer_form, readers, relay, tvm
 from match.relay.lowering import lowered
-from match.relay.read import Read
 from tests import layers_in_relay
 from tests.passes.networks import requantization, weights
 from tests.passes.running import Compiled, random_values
@@ -33,8 +34,9 @@ def layer_of(typed: relay.Expr) -> Accumulation:
     return read.operator
 
 
-def types_of(read: Read[Operator]) -> tuple[str, ...]:
-    return tuple(str(x.checked_type.dtype) for x in read.operands)
+def plain(parameters: Requantization) -> Requantization:
+    """Without corrections, exceptions and halves to even, which readers do not know."""
+    return replace(parameters, negative_below=None, negative_step=None, exceptions=None, ties_to_even=None)
 
 
 def same(first: Requantization, second: Requantization) -> bool:
@@ -53,11 +55,15 @@ def test_conv2d(dtype, pad_value):
     x = relay.var("x", shape=(1, 7, 6, 4), dtype=dtype)
     parameters = requantization(rng, 24, 5, (-100, 100), correction=True)
     kernel = weights(rng, 3, 2, 4, 5)
-    expr = layers_in_relay.conv2d(
-        x, kernel, parameters, "int8", x_dtype=dtype, strides=(2, 1), padding=Padding(1, 0, 2, 1), pad_value=pad_value
+    corrected, uncorrected = (
+        layers_in_relay.conv2d(
+            x, kernel, line, "int8", x_dtype=dtype, strides=(2, 1), padding=Padding(1, 0, 2, 1), pad_value=pad_value
+        )
+        for line in (parameters, plain(parameters))
     )
     value = random_values(rng, (1, 7, 6, 4), dtype)
-    found, typed = run(x, expr, value)
+    found, _ = run(x, corrected, value)
+    other, typed = run(x, uncorrected, value)
     padded = np.pad(value.astype(np.int64), ((0, 0), (1, 2), (0, 1), (0, 0)), constant_values=pad_value)
     total = np.zeros(found.shape, np.int64)
     for row in range(found.shape[1]):
@@ -65,13 +71,17 @@ def test_conv2d(dtype, pad_value):
             window = padded[0, row * 2 : row * 2 + 3, column : column + 2]
             total[0, row, column] = np.tensordot(window, kernel.astype(np.int64), 3)
     np.testing.assert_array_equal(found, parameters(total))
+    np.testing.assert_array_equal(other, plain(parameters)(total))
+    assert np.any(found != other)
     layer = layer_of(typed)
     assert isinstance(layer, sums.Convolution)
     assert (layer.padding, layer.pad_value, layer.strides) == (Padding(1, 0, 2, 1), pad_value, (2, 1))
     assert (layer.weights == kernel).all()
-    assert same(layer.requantization, parameters)
-    again, _ = run(x, lowered(layer, [x], [Tensor(value.shape, str(value.dtype))]), value)
-    np.testing.assert_array_equal(again, found)
+    assert same(layer.requantization, plain(parameters))
+    for line, expected in ((plain(parameters), other), (parameters, found)):
+        expr = lowered(replace(layer, requantization=line), [x], [Tensor(value.shape, str(value.dtype))])
+        again, _ = run(x, expr, value)
+        np.testing.assert_array_equal(again, expected)
 
 
 def test_depthwise_conv2d():
@@ -105,14 +115,16 @@ def test_dense_with_exceptions():
     exceptions[0, 0], exceptions[2] = total[1, 0], (total[0, 2], total[2, 2])
     shift = np.array([8, 9, 10, 11])
     parameters = Requantization(np.ones(4, np.int64), np.zeros(4, np.int64), shift, (-128, 127), exceptions=exceptions)
-    found, typed = run(x, layers_in_relay.dense(x, kernel, parameters, "int8"), value)
-    plain = np.clip(total >> shift, -128, 127)
-    expected = plain.copy()
+    found, _ = run(x, layers_in_relay.dense(x, kernel, parameters, "int8"), value)
+    expected = np.clip(total >> shift, -128, 127)
     expected[[1, 0, 2], [0, 2, 2]] -= 1
     np.testing.assert_array_equal(found, np.clip(expected, -128, 127))
+    _, typed = run(x, layers_in_relay.dense(x, kernel, plain(parameters), "int8"), value)
     layer = layer_of(typed)
     assert isinstance(layer, sums.Dense)
-    assert same(layer.requantization, parameters)
+    assert same(layer.requantization, plain(parameters))
+    again, _ = run(x, lowered(replace(layer, requantization=parameters), [x], [Tensor(value.shape, "int8")]), value)
+    np.testing.assert_array_equal(again, found)
 
 
 @pytest.mark.parametrize("whole_map", [True, False])
@@ -166,13 +178,13 @@ def test_halves_to_even(marked):
     shift, ties = np.array([1, 3, 4, 2, 5]), np.array(marked)
     parameters = Requantization(np.ones(5, np.int64), 1 << shift - 1, shift, (-90, 80), ties_to_even=ties)
     value = random_values(rng, (400, 4), "uint8")
-    found, typed = run(x, layers_in_relay.dense(x, kernel, parameters, "int8"), value)
+    found, _ = run(x, layers_in_relay.dense(x, kernel, parameters, "int8"), value)
     real = value.astype(np.int64) @ kernel.T.astype(np.int64) / 2.0**shift
     expected = np.where(ties, np.rint(real), np.floor(real + 0.5))
     assert np.any(np.rint(real) != np.floor(real + 0.5))
     np.testing.assert_array_equal(found, np.clip(expected, -90, 80))
-    layer = layer_of(typed)
-    assert same(layer.requantization, parameters)
+    layer = sums.Dense(weights=kernel, requantization=parameters, dtype="int8")
+    np.testing.assert_array_equal(layer.compute(value), found)
     again, _ = run(x, lowered(layer, [x], [Tensor(value.shape, str(value.dtype))]), value)
     np.testing.assert_array_equal(again, found)
 
@@ -183,14 +195,11 @@ def test_sums_of_two_with_halves_to_even():
     other = relay.const(rng.integers(-128, 128, (1, 4, 4, 3)).astype(np.int8))
     expr = integer_form.add(x, other, (1, -2), 2, 2, (-90, 80), "int8", ties_to_even=True)
     value = random_values(rng, (1, 4, 4, 3), "int8")
-    found, typed = run(x, expr, value)
+    found, _ = run(x, expr, value)
     real = (value.astype(np.int64) - 2 * other.data.numpy().astype(np.int64)) / 4
     assert np.any(np.rint(real) != np.floor(real + 0.5))
     np.testing.assert_array_equal(found, np.clip(np.rint(real), -90, 80))
-    read = readers.read_addition(typed)
-    assert read is not None
-    addition = read.operator
-    assert addition.ties_to_even
+    addition = Addition(multipliers=(1, -2), bias=2, shift=2, clip=(-90, 80), dtype="int8", ties_to_even=True)
     wide = value.astype(np.int64) - 2 * other.data.numpy().astype(np.int64)
     np.testing.assert_array_equal(addition.requantization(wide[..., None])[..., 0], found)
     again, _ = run(x, lowered(addition, [x, other], [Tensor(value.shape, "int8")] * 2), value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -40,4 +41,6 @@ def test_pairs_join_what_one_concatenation_joins(count: int) -> None:
 def test_what_no_module_joins_stays(dtype: str, target: str) -> None:
     x = relay.var("x", shape=(2, 3), dtype=dtype)
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.concatenate([x, x, x], 1)))
-    assert tvm.ir.structural_equal(rewritten(module, lambda graph: in_pairs(graph, get_target(target))), module)
+    chip = copy.copy(get_target(target))
+    chip.modules = tuple(unit for unit in chip.modules if unit.memories)
+    assert tvm.ir.structural_equal(rewritten(module, lambda graph: in_pairs(graph, chip)), module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 
@@ -38,7 +39,10 @@ def transposed(extents: tuple[int, ...], order: tuple[int, ...], dtype: str = "i
 
 
 def split(module: tvm.IRModule, target: str = "gap9") -> tvm.IRModule:
-    return rewritten(module, lambda graph: split_transpositions(graph, get_target(target)))
+    """For modules with scratchpads."""
+    chip = copy.copy(get_target(target))
+    chip.modules = tuple(unit for unit in chip.modules if unit.memories)
+    return rewritten(module, lambda graph: split_transpositions(graph, chip))
 
 
 def count(module: tvm.IRModule) -> int:

@@ -199,7 +199,7 @@ class WithExternal(CortexM4):
 def test_constants_come_from_external_memory() -> None:
     """Tensors stay in main memory, where kernels read them; what constants do not fit is fetched."""
     path = NETWORKS / "resnet.tflite"
-    inside = match.predict(path, WithExternal(1 << 20)).totals
+    inside = match.compile(path, WithExternal(1 << 20)).report.totals
     activations = inside.l2_peak_bytes - inside.constant_bytes
     outside = match.predict(path, WithExternal(activations + inside.constant_bytes // 2))
     assert outside.memory
