@@ -91,7 +91,7 @@ def test_padding_belongs_to_one_operator_of_a_chain(fy: int, fx: int) -> None:
         pad_value=90,
     )
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], last)))
-    fused = match.compile(module, "gap8", numerics="exact", objective="bytes")
+    fused = match.compile(module, "gap8", modules=["cluster"], numerics="exact", objective="bytes")
     assert [layer.op for layer in fused.layers] == ["depthwise_conv2d+conv2d"]
     sample = {"x": rng.integers(0, 256, (1, 8, 6, 8)).astype(np.uint8)}
     (found,) = fused.run(sample, sanitize=True).values()

@@ -68,7 +68,7 @@ def last_layer(path: Path) -> Path:
 def test_sums_become_real_numbers_on_the_cluster(tmp_path: Path, target: str, l1: int | None, fuse: bool) -> None:
     """They are laid out there, too; sums are those of integers, so that only the last bits may differ."""
     path = last_layer(tmp_path / "last.onnx")
-    compiled = match.compile(path, target, l1=l1, fuse=fuse, numerics="exact")
+    compiled = match.compile(path, target, modules=["cluster"], l1=l1, fuse=fuse, numerics="exact")
     operators = {stage.op: layer for layer in compiled.report.layers for stage in (layer.operators or (layer,))}
     assert {operators[op].module for op in ("dequantize_sums", "transpose")} == {"cluster"}
     samples = np.random.default_rng(4).normal(0, 1, (3, 1, 4, 10, 9)).astype(np.float32)

@@ -45,7 +45,8 @@ def test_a_layer_of_the_cluster(name: str, l1: int | None) -> None:
     build, numpy = CASES[name]
     shape = (1, 22, 19, 13)
     x = relay.var("x", shape=shape, dtype="uint8")
-    compiled = match.compile(tvm.IRModule.from_expr(relay.Function([x], build(x))), "gap9", l1=l1, fuse=False)
+    module = tvm.IRModule.from_expr(relay.Function([x], build(x)))
+    compiled = match.compile(module, "gap9", modules=["cluster"], l1=l1, fuse=False)
     assert {(layer.module, layer.op) for layer in compiled.layers} == {("cluster", "gather")}
     assert len(compiled.layers) == 2
     values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)

@@ -72,7 +72,7 @@ def test_random_graphs(seed: int) -> None:
 def test_dense_block() -> None:
     """All concatenations of a block are one tensor, in which every layer has its place."""
     graph, outputs = dense_block(3)
-    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
+    compiled = match.compile(graph.module(*outputs), "gap9", modules=["cluster"], fuse=False)
     assert len(in_place(compiled)) == 3
     largest = max(buffer.bytes for step in network_of(compiled).steps for buffer in step.touched)
     assert largest == graph.values[outputs[0] - 1].nbytes
@@ -112,8 +112,8 @@ def test_external_memory() -> None:
     """Parts and wholes leave main memory together."""
     graph, outputs = dense_block(2, height=40)
     module = graph.module(*outputs)
-    whole = network_of(match.compile(module, "gap9", l1=1024)).main_bytes
-    compiled = match.compile(module, "gap9", l1=1024, l2=whole - 2000)
+    whole = network_of(match.compile(module, "gap9", modules=["cluster"], l1=1024)).main_bytes
+    compiled = match.compile(module, "gap9", modules=["cluster"], l1=1024, l2=whole - 2000)
     plan = compiled.report.memory
     assert plan
     assert any(tensor.external for tensor in plan.tensors)

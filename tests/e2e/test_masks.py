@@ -53,6 +53,6 @@ def test_masks_for_all_heads() -> None:
     x = np.random.default_rng(0).normal(0, 3, EXTENTS).astype(np.float32)
     (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
     for l1 in (None, 700):
-        compiled = match.compile(model, "gap9", l1=l1, fuse=False, numerics="exact")
+        compiled = match.compile(model, "gap9", modules=["cluster"], l1=l1, fuse=False, numerics="exact")
         assert [layer.op for layer in compiled.layers if layer.module == "cluster"][-2:] == ["add", "multiply"]
         assert np.array_equal(compiled.run({"x": x}, sanitize=True)["y"], expected)

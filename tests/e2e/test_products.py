@@ -15,6 +15,8 @@ from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 
 pytestmark = pytest.mark.cc
 
+MODULES = ("cluster", "ne16")
+
 
 def conv1d(model: OnnxModel, filters: int, taps: int, group: int = 1, **attributes: list[int]) -> str:
     """A convolution of a sequence; its name."""
@@ -40,20 +42,20 @@ def test_sequences(tmp_path: Path) -> None:
     model.add("Flatten")
     model.gemm(24, 5)
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", per_channel=True))
-    compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
+    compiled = match.compile(path, "gap9", modules=MODULES, numerics="exact", cache=False, fuse=False)
     operators = [layer.op for layer in compiled.layers if layer.macs]
     assert operators == ["conv2d", "conv2d", "depthwise_conv2d", "grouped_conv2d", "conv2d", "dense"]
     samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
     for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
         np.testing.assert_array_equal(found, right)
 
-    usual = match.compile(path, "gap9", cache=False, fuse=False)
+    usual = match.compile(path, "gap9", modules=MODULES, cache=False, fuse=False)
     assert {layer.module for layer in usual.layers if layer.macs and layer.op != "dense"} <= {"cluster", "ne16"}
 
 
 def check_transposed(path: Path, shape: list[int]) -> None:
     """A convolution and a transposed one: both on modules, the second within a step of onnxruntime."""
-    compiled = match.compile(path, "gap9", cache=False, fuse=False)
+    compiled = match.compile(path, "gap9", modules=MODULES, cache=False, fuse=False)
     convolutions = [layer for layer in compiled.layers if layer.macs]
     assert {layer.module for layer in convolutions} <= {"cluster", "ne16"}
     assert [layer.reference for layer in convolutions] == [True, False]
@@ -91,7 +93,7 @@ def test_products_of_activations(tmp_path: Path) -> None:
     model.add("MatMul", turned)
     model.add("MatMul", parts[2])
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", per_channel=False))
-    compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
+    compiled = match.compile(path, "gap9", modules=MODULES, numerics="exact", cache=False, fuse=False)
     products = [(layer.op, layer.module, layer.macs) for layer in compiled.layers if layer.macs]
     dense = [("dense", "cluster", 2 * 9 * 16 * width) for width in (12, 12, 10)]
     wanted = [("matrices", "cluster", 2 * 9 * 9 * 12), ("matrices", "cluster", 2 * 9 * 9 * 10)]
@@ -103,7 +105,7 @@ def test_products_of_activations(tmp_path: Path) -> None:
 
 def check_exact(path: Path, shape: list[int], wanted: list[tuple[str, int]]) -> list[str]:
     """All products, with these operators and MACs, are on modules, and outputs onnxruntime's; all operators."""
-    compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
+    compiled = match.compile(path, "gap9", modules=MODULES, numerics="exact", cache=False, fuse=False)
     products = [layer for layer in compiled.layers if layer.macs]
     assert sorted((layer.op, layer.macs) for layer in products) == sorted(wanted)
     assert all(layer.module in ("cluster", "ne16") and layer.reference for layer in products)

@@ -254,7 +254,7 @@ def test_other_cells_stay_in_floating_point() -> None:
         match.compile(model, "gap9", cache=False, quantize_recurrent=True)
 
 
-@pytest.mark.parametrize("given", [{"l1": 1 << 10}, {"modules": ["ne16"]}])
+@pytest.mark.parametrize("given", [{"l1": 1 << 10, "modules": ["cluster"]}, {"modules": ["ne16"]}])
 def test_what_no_module_takes_is_a_sentence(given: dict[str, Any]) -> None:
     model = network("LSTM", "forward", weights_of("LSTM", 1))
     with pytest.raises(CapacityError, match=r"makes integers of 'LSTM_t2', an LSTM of 10 units and 6 features"):
