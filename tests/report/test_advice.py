@@ -82,7 +82,7 @@ FLAWS = [
         "control core",
         "concatenate runs on the control core in one place",
     ),
-    ("pooling", "diana", {}, "control core", "max_pool2d runs on the control core in one place"),
+    ("pooling", "diana", {"modules": ["digital"]}, "control core", "max_pool2d runs on the control core in one place"),
     ("odd_scales", "diana", {}, "idle module", "quantize with scales that are powers of two"),
     ("even_scales", "diana", {}, "layouts", "change their layout 2 times"),
     ("large_filters", "gap9", {"modules": ["cluster"], "l1": 3000}, "memory", "with --l1 6000 the network"),
