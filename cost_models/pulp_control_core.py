@@ -10,7 +10,8 @@ from match.ir.layer import Layer
 from match.target.cost import CostModel, Energy, Tile
 
 
-def _one_core() -> CostModel:
+def one_core() -> PulpClusterCost:
+    """The kernels on one core, with instructions and tensors at hand."""
     return PulpClusterCost(cores=1, sharing=ALONE)
 
 
@@ -25,7 +26,7 @@ class ControlCoreCost(CostModel):
     energy: what a cycle consumes, None where it is not known.
     """
 
-    kernels: CostModel = field(default_factory=_one_core)
+    kernels: CostModel = field(default_factory=one_core)
     call: float = 180.0
     stalls: float = 1.0
     energy: Energy | None = None

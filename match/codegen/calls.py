@@ -17,7 +17,7 @@ from match.graph.opaque import Constant
 from match.graph.value import Value
 from match.ir.names import identifiers
 from match.mapping.memory import align
-from match.partitioning.lying import Lying
+from match.partitioning.aliases import Aliases
 from match.partitioning.steps import Cut, Step
 
 
@@ -44,7 +44,7 @@ class _Calls:
         self._steps = steps.steps
         self._names = dict(zip(steps.steps, identifiers(step.layers[-1] for step in steps.steps), strict=True))
         self._sources = {decision.name: decision.source for decision in network.decisions}
-        self._lying = Lying(steps.steps)
+        self._aliases = Aliases(steps.steps)
         inputs, outputs = (len(side) - len(steps.states) for side in (steps.inputs, steps.outputs))
         self._states = steps.inputs[inputs:]
         self._places: dict[Value, Argument] = {
@@ -65,7 +65,7 @@ class _Calls:
         last = dict(self._last_reads())
         for place, step in enumerate(self._steps):
             for number, tensor in enumerate(step.writes):
-                if self._lying.root(tensor) is tensor and tensor not in self._places:
+                if self._aliases.root(tensor) is tensor and tensor not in self._places:
                     output = f"{self._names[step]}_output{f'_{number}' if len(step.writes) > 1 else ''}"
                     own = Argument(Buffer(output, tensor.tensor.bytes))
                     over = (self._places[x] for x in self._overwritable(step) if last[x] == place)
@@ -82,7 +82,7 @@ class _Calls:
 
     def _overwritable(self, step: Step) -> Iterator[Value]:
         """Tensors in whose buffers a layer's output fits and may lie, if nothing reads them after it."""
-        for x in self._lying.overwritable(step):
+        for x in self._aliases.overwritable(step):
             place = self._places.get(x)
             if place is not None and place.buffer is not None and not place.offset:
                 yield x
@@ -101,11 +101,11 @@ class _Calls:
         A state is written in its place by a step after all that read what it was before.
         """
         last = dict.fromkeys(self._states, -1) | dict(self._last_reads())
-        roots = [self._lying.root(tensor) for tensor, _ in self._ends]
+        roots = [self._aliases.root(tensor) for tensor, _ in self._ends]
         for (tensor, target), root in zip(self._ends, roots, strict=True):
             if self._places.get(root) == target:  # a state that stays as it is
                 continue
-            elsewhere = isinstance(root.operator, Constant) or self._lying.joined(root) or root in self._places
+            elsewhere = isinstance(root.operator, Constant) or self._aliases.joined(root) or root in self._places
             if elsewhere or (target.state is not None and self._written_at(root) <= last[self._states[target.state]]):
                 yield tensor, target
             else:
@@ -115,15 +115,15 @@ class _Calls:
         """Places of the last steps that read tensors, or parts of them; that of an output is after all steps."""
         for number, step in enumerate(self._steps):
             if not step.alias and not isinstance(step.plan, InPlace):
-                yield from ((self._lying.whole(tensor)[0], number) for tensor in step.reads)
-        yield from ((self._lying.whole(tensor)[0], len(self._steps)) for tensor, _ in self._ends)
+                yield from ((self._aliases.whole(tensor)[0], number) for tensor in step.reads)
+        yield from ((self._aliases.whole(tensor)[0], len(self._steps)) for tensor, _ in self._ends)
 
     def _written_at(self, root: Value) -> int:
         """The place of the step that writes a tensor."""
         return next(number for number, step in enumerate(self._steps) if root in step.writes)
 
     def _place(self, tensor: Value) -> Argument:
-        root, offset = self._lying.whole(tensor)
+        root, offset = self._aliases.whole(tensor)
         if isinstance(root.operator, Constant):
             return self._constant(root.operator.array, "constants")
         place = self._places[root]

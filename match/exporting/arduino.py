@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from match.codegen.c_text import render
 from match.errors import OptionError
 from match.exporting.library import Library
-from match.exporting.settled import settled
+from match.exporting.self_contained import self_contained
 from match.exporting.version import version
 
 
@@ -19,7 +19,7 @@ def arduino(library: Library) -> Mapping[str, str]:
         OptionError: if two headers have one name.
     """
     files: dict[str, str] = {}
-    for path, text in settled(library).files.items():
+    for path, text in self_contained(library).files.items():
         own = PurePosixPath(path)
         public = own.suffix == ".h" and str(own.parent) in library.include
         place = f"src/{own.name if public else path.removeprefix('src/')}"

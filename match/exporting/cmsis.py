@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from match.exporting.library import Library
-from match.exporting.settled import settled
+from match.exporting.self_contained import self_contained
 from match.exporting.version import version
 
 _VENDOR = "MATCH"
@@ -14,7 +14,7 @@ _VENDOR = "MATCH"
 
 def cmsis(library: Library) -> Mapping[str, str]:
     """The files of a pack; a zip archive of them is the pack itself."""
-    return {**settled(library).files, f"{_VENDOR}.{library.name}.pdsc": "\n".join(_description(library)) + "\n"}
+    return {**self_contained(library).files, f"{_VENDOR}.{library.name}.pdsc": "\n".join(_description(library)) + "\n"}
 
 
 def _description(library: Library) -> Iterator[str]:

@@ -8,7 +8,7 @@ from match.dispatch.plan import InPlace, LayerPlan
 from match.graph.opaque import Constant
 from match.graph.value import Value
 from match.mapping.order import Held, Work, least_peak
-from match.partitioning.lying import Lying
+from match.partitioning.aliases import Aliases
 from match.partitioning.steps import Step, Steps
 
 _MOST = 400
@@ -28,16 +28,16 @@ def with_least_peak(steps: Steps) -> Steps:
 
 def _problem(network: Steps) -> tuple[list[Work], list[Held]]:
     """The steps, and the tensors that they touch, without constants and states."""
-    steps, lying = network.steps, Lying(network.steps)
+    steps, aliases = network.steps, Aliases(network.steps)
     states = network.inputs[len(network.inputs) - len(network.states) :]
     given = network.inputs[: len(network.inputs) - len(network.states)]
-    touching: dict[Value, set[int]] = {lying.whole(x)[0]: set() for x in given}
+    touching: dict[Value, set[int]] = {aliases.whole(x)[0]: set() for x in given}
     for number, step in enumerate(steps):
         if not step.alias and not isinstance(step.plan, InPlace):
-            for x in (lying.whole(x)[0] for x in (*step.reads, *step.writes)):
+            for x in (aliases.whole(x)[0] for x in (*step.reads, *step.writes)):
                 if x not in states and not isinstance(x.operator, Constant):
                     touching.setdefault(x, set()).add(number)
-    returned = {lying.whole(x)[0] for x in network.outputs}
+    returned = {aliases.whole(x)[0] for x in network.outputs}
     held = [
         Held(tensor.tensor.bytes, frozenset(own), before=tensor in given, after=tensor in returned)
         for tensor, own in touching.items()
@@ -45,13 +45,13 @@ def _problem(network: Steps) -> tuple[list[Work], list[Held]]:
     numbers = {tensor: number for number, tensor in enumerate(touching)}
     writers = {x: number for number, step in enumerate(steps) for x in step.writes}
     return [
-        Work(frozenset(writers[x] for x in step.reads if x in writers), _scratch(step), _over(step, lying, numbers))
+        Work(frozenset(writers[x] for x in step.reads if x in writers), _scratch(step), _over(step, aliases, numbers))
         for step in steps
     ], held
 
 
-def _over(step: Step, lying: Lying, numbers: dict[Value, int]) -> dict[int, tuple[int, ...]]:
-    inputs = tuple(numbers[x] for x in lying.overwritable(step) if x in numbers)
+def _over(step: Step, aliases: Aliases, numbers: dict[Value, int]) -> dict[int, tuple[int, ...]]:
+    inputs = tuple(numbers[x] for x in aliases.overwritable(step) if x in numbers)
     return {numbers[step.writes[0]]: inputs} if inputs else {}
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_control_core import ControlCoreCost
-from match.cost_models.pulp_cycles import ALONE
+from match.cost_models.pulp_control_core import ControlCoreCost, one_core
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.target.cost import CostModel
@@ -23,7 +21,7 @@ class ControlCore(PulpKernels):
 
     def __init__(self, cost: ControlCoreCost) -> None:
         """With what a kernel of one core takes there."""
-        super().__init__(PulpClusterCost(cores=1, sharing=ALONE), cost)
+        super().__init__(one_core(), cost)
         self._cost = cost
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:

@@ -15,7 +15,7 @@ import pytest
 import match
 from match.errors import OptionError, OutputError
 from match.exporting.library import Library
-from match.exporting.settled import settled
+from match.exporting.self_contained import self_contained
 from match.exporting.write import export
 from match.run import read_manifest, run
 from match.run.counts import read_log
@@ -226,7 +226,7 @@ def test_real_numbers_are_rounded_apart_without_flags(tmp_path: Path) -> None:
         pytest.skip("arm-none-eabi-gcc is not on the PATH")
     text = "float f(float a, float b, float c);\nfloat f(float a, float b, float c)\n{\n    return a * b + c;\n}\n"
     library = Library("n", ("n",), "t", "chip", {"src/f.c": text}, ("src/f.c",), (), {"SIZE": "4"})
-    made = settled(library)
+    made = self_contained(library)
     assert made.files["src/f.c"].startswith("#define SIZE 4\n")
     assert not made.defines
     found = []

@@ -17,7 +17,7 @@ _SEPARATE = """\
 """
 
 
-def settled(library: Library) -> Library:
+def self_contained(library: Library) -> Library:
     """The library with macros, and the rounding of real numbers, in its sources."""
     macros = "".join(f"#define {name} {value}\n" for name, value in library.defines.items())
     files = {

@@ -10,7 +10,7 @@ from match.ir.layer import Role
 from match.partitioning.steps import Step
 
 
-class Lying:
+class Aliases:
     """Which tensors of some steps are others in another shape, and which are parts of others."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
