@@ -207,7 +207,7 @@ def test_the_network_after_a_pass(command: Command, tmp_path: Path) -> None:
     assert {line.split(" = ")[0].split(": ")[1][:5] for line in network.splitlines()[1:4]} == {"uint8"}
     again = command("compile", DIGITS, "-o", project, "--quiet", "--overwrite", "--print-after", "all").out
     titles = [line.removeprefix("# after ") for line in again.splitlines() if line.startswith("# after ")]
-    assert titles[-3:] == ["joined_moves", "split_transpositions", "concatenations"]
+    assert titles[-3:] == ["split_transpositions", "concatenations", "unsigned_rest"]
     assert printed in again
     refused = command("compile", DIGITS, "-o", tmp_path / "other", "--print-after", "fuse")
     assert refused.status == 2
