@@ -6,33 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from match.target.hardware import Platform
+from match.target.sources import c_files
 from match.targets.cortex_m.boards import Board
 from match.targets.cortex_m.cores import Core
 from match.targets.pulp.chip import PULP_KERNELS
 
-_KERNELS = (
-    "kernels/cortex_m/match_arm_add.c",
-    "kernels/cortex_m/match_arm_block.c",
-    "kernels/cortex_m/match_arm_conv2d.c",
-    "kernels/cortex_m/match_arm_dense.c",
-    "kernels/cortex_m/match_arm_depthwise_conv2d.c",
-    "kernels/cortex_m/match_arm_dot.c",
-    "kernels/cortex_m/match_arm_finish.c",
-    "kernels/cortex_m/match_arm_lookup.c",
-    "kernels/cortex_m/match_arm_pool2d.c",
-    "kernels/cortex_m/match_arm_taps.c",
-    "kernels/chip/match_one_core.c",
-    "kernels/cortex_m/match_arm_window.c",
-    "kernels/cortex_m/match_mve_block.c",
-    "kernels/cortex_m/match_mve_conv2d.c",
-    "kernels/cortex_m/match_mve_dense.c",
-    "kernels/cortex_m/match_mve_depthwise_conv2d.c",
-    "kernels/cortex_m/match_mve_dot.c",
-    "kernels/cortex_m/match_mve_finish.c",
-    "kernels/cortex_m/match_mve_lanes.c",
-    *PULP_KERNELS,
-)
-_INCLUDE = ("kernels/include", "kernels/cortex_m", "kernels/pulp", "kernels/chip")
+_FOLDERS = "kernels/cortex_m", PULP_KERNELS
+_INCLUDE = ("kernels/include", *_FOLDERS, "kernels/chip")
 
 _COMPILER = "arm-none-eabi-gcc"
 _STACK_BYTES = 0x4000
@@ -46,9 +26,13 @@ def platforms(board: Board) -> tuple[Platform, ...]:
     return _host(defines), _qemu(board, defines), _chip(board)
 
 
+def _kernels() -> tuple[str, ...]:
+    return ("kernels/chip/match_one_core.c", *(path for folder in _FOLDERS for path in c_files(folder)))
+
+
 def _host(defines: Mapping[str, str]) -> Platform:
     sources = "kernels/host/match_host_core.c", "kernels/host/match_host_arena.c"
-    return Platform(tuple(map(Path, (*_KERNELS, *sources))), tuple(map(Path, (*_INCLUDE, "kernels/host"))), defines)
+    return Platform(tuple(map(Path, (*_kernels(), *sources))), tuple(map(Path, (*_INCLUDE, "kernels/host"))), defines)
 
 
 def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
@@ -63,7 +47,7 @@ def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
         "targets/cortex_m/qemu/cortex_m_qemu.c",
     )
     return Platform(
-        tuple(map(Path, (*_KERNELS, *sources))),
+        tuple(map(Path, (*_kernels(), *sources))),
         tuple(map(Path, _INCLUDE)),
         {**defines, "MATCH_TICK_HUNDREDTHS": str(round(100 * machine.tick))},
         name="qemu",
@@ -85,7 +69,7 @@ def _chip(board: Board) -> Platform:
         "targets/cortex_m/chip/cortex_m_heap.c",
     )
     return Platform(
-        tuple(map(Path, (*_KERNELS, *sources))),
+        tuple(map(Path, (*_kernels(), *sources))),
         tuple(map(Path, _INCLUDE)),
         name="chip",
         compiler=_COMPILER,

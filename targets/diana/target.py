@@ -12,6 +12,7 @@ from match.cost_models.diana import DIANA_CORE, DIANA_ENERGY, DianaDma, DianaEne
 from match.cost_models.pulp_control_core import ControlCoreCost
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
+from match.target.sources import c_files
 from match.targets.diana.digital import Digital
 from match.targets.diana.memory import L1, L2
 from match.targets.pulp.chip import PULP_KERNELS
@@ -25,14 +26,13 @@ _SOURCES = (
     "kernels/diana/match_diana.c",
     "kernels/chip/match_one_core.c",
     "targets/diana/host/diana_host.c",
-    *PULP_KERNELS,
 )
 
 _INCLUDE = (
     "kernels/include",
     "kernels/host",
     "kernels/diana",
-    "kernels/pulp",
+    PULP_KERNELS,
     "targets/diana/include",
     "targets/diana/host",
 )
@@ -70,7 +70,7 @@ class Diana(MatchTarget):
         l1 = next((module.memories[-1] for module in self.modules if module.memories), L1)
         (weights,) = (size for _, size in l1.private)
         return Platform(
-            sources=tuple(map(Path, _SOURCES)),
+            sources=tuple(map(Path, (*_SOURCES, *c_files(PULP_KERNELS)))),
             include=tuple(map(Path, _INCLUDE)),
             defines={
                 "DIANA_L1_BYTES": str(l1.size),

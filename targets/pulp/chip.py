@@ -15,6 +15,7 @@ from match.errors import TargetError
 from match.mapping.memory import Memory
 from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
+from match.target.sources import c_files
 from match.targets.pulp.memory import CORES
 
 API = TargetApi(
@@ -25,59 +26,10 @@ API = TargetApi(
     free="match_pulp_l2_free",
 )
 
-PULP_KERNELS = (
-    "kernels/pulp/match_pulp_absolute_difference.c",
-    "kernels/pulp/match_pulp_add.c",
-    "kernels/pulp/match_pulp_channel_lookup.c",
-    "kernels/pulp/match_pulp_concatenate.c",
-    "kernels/pulp/match_pulp_conv2d.c",
-    "kernels/pulp/match_pulp_dense.c",
-    "kernels/pulp/match_pulp_depthwise_3x3.c",
-    "kernels/pulp/match_pulp_depthwise_5x5.c",
-    "kernels/pulp/match_pulp_depthwise_conv2d.c",
-    "kernels/pulp/match_pulp_depthwise_small_map.c",
-    "kernels/pulp/match_pulp_depthwise_strips.c",
-    "kernels/pulp/match_pulp_depthwise_widened.c",
-    "kernels/pulp/match_pulp_gru.c",
-    "kernels/pulp/match_pulp_gru_reset_first.c",
-    "kernels/pulp/match_pulp_lay_out.c",
-    "kernels/pulp/match_pulp_lines.c",
-    "kernels/pulp/match_pulp_lookup.c",
-    "kernels/pulp/match_pulp_lstm.c",
-    "kernels/pulp/match_pulp_lstm_int16.c",
-    "kernels/pulp/match_pulp_multiply.c",
-    "kernels/pulp/match_pulp_transpose.c",
-    "kernels/pulp/match_pulp_matmul.c",
-    "kernels/pulp/match_pulp_matrices.c",
-    "kernels/pulp/match_pulp_pointwise.c",
-    "kernels/pulp/match_pulp_pool2d.c",
-    "kernels/pulp/match_pulp_float_avg_pool2d.c",
-    "kernels/pulp/match_pulp_quantize.c",
-    "kernels/pulp/match_pulp_dequantize_sums.c",
-    "kernels/pulp/match_pulp_add_int16.c",
-    "kernels/pulp/match_pulp_depthwise_conv2d_int16.c",
-    "kernels/pulp/match_pulp_conv2d_int16.c",
-    "kernels/pulp/match_pulp_pool2d_int16.c",
-    "kernels/pulp/match_pulp_multiply_int16.c",
-    "kernels/pulp/match_pulp_gates_int16.c",
-    "kernels/pulp/match_pulp_requantize_int16.c",
-    "kernels/pulp/match_pulp_softmax_int16.c",
-    "kernels/pulp/match_pulp_requantize.c",
-    "kernels/pulp/match_pulp_softmax.c",
-    "kernels/pulp/match_pulp_normalize.c",
-    "kernels/pulp/match_pulp_squared_difference.c",
-    "kernels/pulp/match_pulp_log_softmax.c",
-    "kernels/pulp/match_pulp_lookup_line.c",
-    "kernels/pulp/match_pulp_lookup_sum.c",
-    "kernels/pulp/match_pulp_resize.c",
-    "kernels/pulp/match_pulp_gather.c",
-)
-"""The kernels of kernels/pulp, for a team of cores or for one."""
+PULP_KERNELS = "kernels/pulp"
+"""The folder of kernels for a team of cores or for one."""
 
-CLUSTER_SOURCES = (*PULP_KERNELS, "targets/pulp/pulp_team.c")
-"""What runs on the cluster, on every platform."""
-
-CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")
+CLUSTER_INCLUDE = ("kernels/include", PULP_KERNELS, "targets/pulp/include")
 
 RISCV_INCLUDE = "targets/pulp/riscv"
 """Headers of programs for a RISC-V core without an operating system."""
@@ -119,6 +71,11 @@ _INSTRUCTIONS = (
     "These are instructions of one RV32IMC core without SIMD, which executes what the chip's cores share; what the DMA "
     "copies is not among them"
 )
+
+
+def cluster_sources() -> tuple[str, ...]:
+    """The C files of what runs on the cluster, on every platform."""
+    return (*c_files(PULP_KERNELS), "targets/pulp/pulp_team.c")
 
 
 def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
@@ -163,7 +120,7 @@ def platforms(
     both the arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that
     needs more fails.
     """
-    shared = (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources)
+    shared = (*cluster_sources(), *_HOST_SOURCES, *sources)
     folders = tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include)))
     defines = {**memory_sizes(modules, l1, l2), "MATCH_ASYNC": "1"}
     on_pc = {**defines, **_with_cores(modules)}
@@ -234,7 +191,7 @@ def rtl_platform(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> Platfor
     symbols = {"__l1_bytes": sizes["PULP_L1_BYTES"], "__l2_bytes": sizes["PULP_L2_BYTES"]}
     return Platform(
         name="rtl",
-        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_RTL_SOURCES))),
+        sources=tuple(map(Path, (*cluster_sources(), *_RTL_SOURCES))),
         include=tuple(map(Path, (*CLUSTER_INCLUDE, RISCV_INCLUDE, _BARE))),
         defines={**sizes, "PULP_CLUSTER_CORES": "1", "MATCH_PULP_ISA_COREV": "1"},
         compiler="riscv64-unknown-elf-gcc",
@@ -275,7 +232,7 @@ def gap_sdk_platform(
     """
     return Platform(
         name="gap_sdk",
-        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_GAP_SDK_SOURCES, *sources))),
+        sources=tuple(map(Path, (*cluster_sources(), *_GAP_SDK_SOURCES, *sources))),
         include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", ASYNC_INCLUDE, *include))),
         defines={
             **memory_sizes(target.modules, l1, l2),

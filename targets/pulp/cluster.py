@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from match.cost_models.pulp_cluster import PulpClusterCost
+from match.ir.layer import Op
 from match.mapping.memory import Memory
 from match.target.hardware import ComputeApi, ModuleApi, Pattern, PlatformApi, SyncApi
-from match.targets.pulp.constraints import CLUSTER_CHAINS
 from match.targets.pulp.kernels import PulpKernels
 from match.targets.pulp.memory import CORES, L1_API
 
 COST = PulpClusterCost(cores=CORES)
 """By halves of multipliers, as nearly all layers are requantized; with the vendor's SDK."""
+
+CHAINS: tuple[tuple[Op, ...], ...] = (
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.CONV2D),
+    (Op.CONV2D, Op.ADD),
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D, Op.ADD),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.CONV2D, Op.ADD),
+    (Op.CONV2D, Op.MAX_POOL2D),
+    (Op.CONV2D, Op.AVG_POOL2D),
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D, Op.AVG_POOL2D),
+)
+"""Operators that the cluster executes tile by tile, one after the other: separable convolutions and inverted residuals,
+what is added to or pooled of a convolution."""
 
 
 class Cluster(PulpKernels):
@@ -32,5 +46,5 @@ class Cluster(PulpKernels):
         self.memories = (l1,)
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Every operator and some chains of them, see `constraints`."""
-        return (*super().patterns(), *(Pattern(last, before=tuple(before)) for *before, last in CLUSTER_CHAINS))
+        """Every operator and some chains of them, see `operators`."""
+        return (*super().patterns(), *(Pattern(last, before=tuple(before)) for *before, last in CHAINS))

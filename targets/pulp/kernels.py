@@ -18,7 +18,7 @@ from match.target.cost import CostModel
 from match.target.hardware import HwModule, Pattern
 from match.target.operands import FILTER, standard_operands
 from match.target.tile_constants import Spans, channels, columns, listed_exceptions, output_spans, pack, parameter_bytes
-from match.targets.pulp.constraints import CLUSTER
+from match.targets.pulp.operators import OPERATORS
 
 INT64 = replace(tile_constants.INT64, parameter_alignment=4)
 INT64_SIGNED = replace(tile_constants.INT64_SIGNED, parameter_alignment=4)
@@ -31,49 +31,8 @@ SPLIT_EXCEPT = tile_constants.SPLIT_EXCEPT
 HIGH = replace(tile_constants.HIGH, lowest=0)
 """Kernels with these clip words from below at 0 alone: that and the upper end are one instruction."""
 
-_ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
 _PARTIAL_BYTES = 4
 _CHANNEL_GROUP = 16
-
-_KERNELS = {
-    Op.CONV2D: "match_pulp_conv2d",
-    Op.DEPTHWISE_CONV2D: "match_pulp_depthwise_conv2d",
-    Op.GROUPED_CONV2D: "match_pulp_grouped_conv2d",
-    Op.DENSE: "match_pulp_dense",
-    Op.MATRICES: "match_pulp_matrices",
-    Op.ADD: "match_pulp_add",
-    Op.AVG_POOL2D: "match_pulp_avg_pool2d",
-    Op.FLOAT_AVG_POOL2D: "match_pulp_float_avg_pool2d",
-    Op.MAX_POOL2D: "match_pulp_max_pool2d",
-    Op.LOOKUP: "match_pulp_lookup",
-    Op.CHANNEL_LOOKUP: "match_pulp_channel_lookup",
-    Op.MULTIPLY: "match_pulp_multiply",
-    Op.SQUARED_DIFFERENCE: "match_pulp_squared_difference",
-    Op.ABSOLUTE_DIFFERENCE: "match_pulp_absolute_difference",
-    Op.LOOKUP_SUM: "match_pulp_lookup_sum",
-    Op.LOOKUP_LINE: "match_pulp_lookup_line",
-    Op.CONCATENATE: "match_pulp_concatenate",
-    Op.SLICE: "match_pulp_lookup",
-    Op.TRANSPOSE: "match_pulp_transpose",
-    Op.GATHER: "match_pulp_gather",
-    Op.SOFTMAX: "match_pulp_softmax",
-    Op.LOG_SOFTMAX: "match_pulp_log_softmax",
-    Op.NORMALIZE: "match_pulp_normalize",
-    Op.LSTM: "match_pulp_lstm",
-    Op.GRU: "match_pulp_gru",
-    Op.GRU_RESET_FIRST: "match_pulp_gru_reset_first",
-    Op.RESIZE: "match_pulp_resize",
-    Op.QUANTIZE: "match_pulp_quantize",
-    Op.DEQUANTIZE: "match_pulp_dequantize",
-    Op.DEQUANTIZE_SUMS: "match_pulp_dequantize_sums",
-    Op.REQUANTIZE: "match_pulp_requantize",
-    Op.LEAKY_RELU: "match_pulp_leaky_relu",
-    Op.LOGISTIC: "match_pulp_logistic",
-    Op.TANH: "match_pulp_tanh",
-}
-
-_WIDE = frozenset({Op.SQUARED_DIFFERENCE, Op.NORMALIZE})
-"""Operators whose accumulators have too many bits for halves of multipliers; their kernels know no exceptions."""
 
 _SUFFIXES = {
     INT32.name: "_int32",
@@ -86,26 +45,9 @@ class PulpKernels(HwModule):
     """What executes the kernels of kernels/pulp: a cluster, or a core by itself."""
 
     requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, SPLIT_EXCEPT, INT64, INT64_SIGNED, INT64_EXCEPT)
-    sums = _ACCUMULATING
+    sums = frozenset(op for op, own in OPERATORS.items() if own.sums)
+    int16 = frozenset(op for op, own in OPERATORS.items() if own.int16)
     settled = frozenset({"cost_model"})
-    int16 = frozenset(
-        {
-            Op.CONV2D,
-            Op.DEPTHWISE_CONV2D,
-            Op.GROUPED_CONV2D,
-            Op.DENSE,
-            Op.ADD,
-            Op.MULTIPLY,
-            Op.REQUANTIZE,
-            Op.LEAKY_RELU,
-            Op.LOGISTIC,
-            Op.TANH,
-            Op.AVG_POOL2D,
-            Op.MAX_POOL2D,
-            Op.SOFTMAX,
-            Op.LSTM,
-        }
-    )
 
     def __init__(self, cost: PulpClusterCost, cost_model: CostModel | None = None) -> None:
         """With what kernels cost on its cores, and the module's cost model where that is another."""
@@ -121,8 +63,8 @@ class PulpKernels(HwModule):
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Every operator, see `constraints`."""
-        return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
+        """Every operator, see `operators`."""
+        return tuple(Pattern(op, own.constraints) for op, own in OPERATORS.items())
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """Nearly all layers have one of the first three; those behind them are slow.
@@ -134,7 +76,7 @@ class PulpKernels(HwModule):
             return INT64_SIGNED, INT64
         if layer.op is Op.ADD:
             return INT32, SPLIT, INT64
-        others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if layer.op in _WIDE else (HIGH,)
+        others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if OPERATORS[layer.op].wide else (HIGH,)
         return tuple(form for form in self.requantizers if form not in others)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
@@ -176,7 +118,7 @@ class PulpKernels(HwModule):
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions and some depthwise ones have their own."""
-        kernel = _KERNELS[layer.op]
+        kernel = OPERATORS[layer.op].kernel
         if layer.input_dtype == "int16":
             return f"{kernel}_int16"
         if layer.op is Op.CONV2D and is_pointwise(layer):
@@ -188,14 +130,14 @@ class PulpKernels(HwModule):
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently, and so do sums that nothing requantizes."""
         if requantizer is None:
-            return self._sums if layer.op in _ACCUMULATING else self._split
+            return self._sums if layer.op in self.sums else self._split
         model = self._costs.get(requantizer.name, self._split)
         return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.listed else model
 
 
 def _keeps_sums(layer: Layer) -> bool:
     """Whether the kernel adds up parts of the input channels."""
-    return layer.op in _ACCUMULATING and layer.input_dtype != "int16"
+    return OPERATORS[layer.op].sums and layer.input_dtype != "int16"
 
 
 def _has_columns(layer: Layer) -> bool:

@@ -162,7 +162,7 @@ class PulpOpen(MatchTarget):
     @property
     def bare(self) -> Platform:
         """The chip without an operating system: what is in the folder `bare`, and picolibc."""
-        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "kernels/chip/match_stack.c", "targets/pulp/async/pulp_async.c")
+        shared = (*chip.cluster_sources(), *NE16_CHIP, "kernels/chip/match_stack.c", "targets/pulp/async/pulp_async.c")
         return Platform(
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),

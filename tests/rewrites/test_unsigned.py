@@ -26,7 +26,7 @@ from match.relay.objects import main_function
 from match.relay.rewrite import dtype, operator_name
 from match.rewrites.unsigned import with_unsigned_activations
 from match.target.constraints import uint8_input
-from match.targets.pulp.constraints import CLUSTER
+from match.targets.pulp.operators import OPERATORS
 from tests import layers_in_relay
 from tests.layers_of import find
 from tests.passes.networks import mixed, requantization, weights
@@ -94,7 +94,7 @@ def pooled(x: Value) -> Value:
 
 
 @pytest.mark.parametrize(
-    "probe", [one for one in probes("int8") if uint8_input in CLUSTER[one.op]], ids=lambda one: one.what
+    "probe", [one for one in probes("int8") if uint8_input in OPERATORS[one.op].constraints], ids=lambda one: one.what
 )
 def test_operators_that_modules_want_unsigned_become_so(probe: Probe) -> None:
     found = find(with_unsigned_activations(graph_of([probe])))
