@@ -32,6 +32,7 @@ class ControlCoreCost(CostModel):
     energy: Energy | None = None
 
     overlap = False
+    arrays = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes of L2, those of one core in L1."""
