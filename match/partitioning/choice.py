@@ -316,9 +316,19 @@ def _within(workload: Workload, pitches: Pitches) -> Workload:
 
 def _may_pay(offers: _AllOffers, target: MatchTarget, options: Options) -> bool:
     """Whether two parts might cost less than the whole, in one of what schedules are searched for."""
-    if options.off_core and any(one.accepted for one in offers):
+    if _is_settled(offers, target, off_core=options.off_core):
         return False
     return any(_may_cost_less(one, target, what) for one, what in zip(offers, options.searched, strict=True))
+
+
+def _is_settled(offers: _AllOffers, target: MatchTarget, *, off_core: bool) -> bool:
+    """Whether TVM's C is no candidate for a layer: a module takes it whose kernels the control core executes, or any.
+
+    Such a kernel is C to read, and what it takes was counted: TVM's, which may save the kernel's context in the
+    smallest of layers, is predicted by a rule of thumb.
+    """
+    modules = [module.name for module in target.modules if off_core or module.is_core]
+    return any(name in one.accepted for one in offers for name in modules)
 
 
 def _may_cost_less(offers: Offers, target: MatchTarget, objective: str) -> bool:
@@ -384,10 +394,10 @@ class _Candidates:
         return CoverProblem(graph, tuple(priced), costs)
 
     def of_layer(self, index: int, row: Match, offers: _AllOffers) -> None:
-        """A layer as a whole, on a module or the control core."""
+        """A layer as a whole, on a module or in TVM's C."""
         places = self._network.operators[index]
         self._on_modules(places, row, offers)
-        if self._off_core and any(one.accepted for one in offers):
+        if _is_settled(offers, self._target, off_core=self._off_core):
             return
         self._on_core(places, offers[0].cpu, lambda other: (row, offers[0].decision(CPU, other)))
 

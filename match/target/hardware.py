@@ -317,6 +317,11 @@ class HwModule(_Described, ABC):
         return not self.memories
 
     @property
+    def is_core(self) -> bool:
+        """Whether its kernels are functions that the control core executes."""
+        return isinstance(self.api, DirectApi) and not self.api.start
+
+    @property
     def scratchpad_api(self) -> ModuleApi | None:
         """`api` where there is a scratchpad."""
         return self.api if isinstance(self.api, ModuleApi) else None
