@@ -11,6 +11,7 @@ import pytest
 
 import match
 from match.relay import relay, tvm
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
 
@@ -38,8 +39,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Uint8], Uint8]]] = {
 }
 
 
-@pytest.mark.parametrize("l1", [None, 2400])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "l1"), in_turn([(name,) for name in CASES], [(None,), (2400,)]))
 def test_a_layer_of_the_cluster(name: str, l1: int | None) -> None:
     """An axis after the other; tensors that do not fit the scratchpad are cut along all others."""
     build, numpy = CASES[name]

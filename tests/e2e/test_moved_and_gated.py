@@ -31,6 +31,7 @@ from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.dispatch.plan import IN_PLACE
 from tests.devtools.zoo import reference
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
 
@@ -86,8 +87,9 @@ EXPECTED = {
 """What is on the cluster, or costs nothing."""
 
 
-@pytest.mark.parametrize("activations", ["uint8", "int8"])
-@pytest.mark.parametrize("network", [gated, moved, enlarged, interleaved])
+@pytest.mark.parametrize(
+    ("network", "activations"), in_turn([(gated,), (moved,), (enlarged,), (interleaved,)], [("uint8",), ("int8",)])
+)
 def test_every_output_is_onnxruntimes(network: Callable[[], ZooNetwork], activations: str) -> None:
     model = model_of(network(), activations)
     x = reference.noise(model, 6)

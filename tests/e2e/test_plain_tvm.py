@@ -19,6 +19,7 @@ import match
 from match.relay import relay, tvm
 from tests.e2e import tflite_network
 from tests.e2e.test_diana import integer_network
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -63,7 +64,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", sampled(TABLES, ["kws_ref_model"]))
 def test_by_pattern_tables(name: str, models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
     """TVM's own passes and the file from TVM's own front end; all of the network is on modules."""
     path, target = models_dir / f"{name}.tflite", TABLES[name][0].split(".")[1]

@@ -12,6 +12,7 @@ from onnx import helper
 from match.errors import ModelError
 from match.ir.layer import Op
 from tests.passes.one_operator import distances, integers, quantized, references
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.tvm
 
@@ -51,19 +52,20 @@ def test_pooling_that_would_cut_inputs_off() -> None:
         integers(model)
 
 
-@pytest.mark.parametrize("window", [(3, 2), (2, 4), (1, 3)])
+TRANSPOSED: list[dict[str, Any]] = [
+    *[{"strides": [2, 3], "auto_pad": mode} for mode in MODES],
+    *[{"strides": [2, 3], "auto_pad": mode, "output_padding": [1, 2]} for mode in MODES],
+    {"strides": [2, 3], "output_shape": [8, 15]},
+    {"strides": [2, 3], "output_shape": [8, 15], "auto_pad": "SAME_UPPER"},
+    {"auto_pad": "SAME_LOWER", "dilations": [2, 3]},
+    {"strides": [2, 3], "dilations": [3, 2], "pads": [1, 0, 0, 2], "output_padding": [0, 1]},
+]
+
+
 @pytest.mark.parametrize(
-    "attributes",
-    [
-        *[{"strides": [2, 3], "auto_pad": mode} for mode in MODES],
-        *[{"strides": [2, 3], "auto_pad": mode, "output_padding": [1, 2]} for mode in MODES],
-        {"strides": [2, 3], "output_shape": [8, 15]},
-        {"strides": [2, 3], "output_shape": [8, 15], "auto_pad": "SAME_UPPER"},
-        {"auto_pad": "SAME_LOWER", "dilations": [2, 3]},
-        {"strides": [2, 3], "dilations": [3, 2], "pads": [1, 0, 0, 2], "output_padding": [0, 1]},
-    ],
+    ("attributes", "window"), in_turn([(one,) for one in TRANSPOSED], [((3, 2),), ((2, 4),), ((1, 3),)])
 )
-def test_transposed_convolutions(window: tuple[int, int], attributes: dict[str, Any]) -> None:
+def test_transposed_convolutions(attributes: dict[str, Any], window: tuple[int, int]) -> None:
     weights = np.random.default_rng(1).normal(0, 0.3, (3, 2, *window)).astype(np.float32)
     assert outputs_off("ConvTranspose", (1, 3, 4, 5), {**U8, "w": weights}, more=["w"], **attributes) <= 1
 

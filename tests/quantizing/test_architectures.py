@@ -10,7 +10,7 @@ from tests.quantizing.conftest import noise
 pytestmark = pytest.mark.cc
 pytest.importorskip("onnxruntime")
 
-QUICK = ("resnet8", "squeezenet-0.1-32")
+QUICK = ("squeezenet-0.1-32",)
 OTHERS = (
     "autoencoder",
     "densenet-0.5-16",
@@ -20,6 +20,7 @@ OTHERS = (
     "mobilenet_v2-0.35-32",
     "mobilenet_v3_small-0.35-32",
     "regnet-0.25-32",
+    "resnet8",
     "shufflenet_v2-0.5-32",
     "tcn-0.5-64",
     "unet-0.125-16",

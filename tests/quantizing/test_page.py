@@ -28,7 +28,8 @@ def place(data: Callable[[str], tuple[Path, Path]], tmp_path: Path, monkeypatch:
     calibration, test = data("digits_float")
     shutil.copy(model_of("digits_float"), "float.onnx")
     shutil.copy(calibration, "training.npz")
-    shutil.copy(test, "test.npz")
+    few = {name: values[:40] for name, values in np.load(test).items()}
+    np.savez("test.npz", **few)
     Path("images").mkdir()
     for index, pixels in enumerate(np.load("training.npz")["image"][:20, 0]):
         image.fromarray((pixels * 255).astype(np.uint8)).save(f"images/{index}.png")

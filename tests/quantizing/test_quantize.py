@@ -51,11 +51,11 @@ def accuracies(result: Quantization) -> dict[str, float]:
     ("name", "target"),
     [
         ("digits_float", "gap9"),
-        ("keras_cnn", "gap9"),
+        pytest.param("keras_cnn", "gap9", marks=pytest.mark.sweep),
         ("mobilenet", "gap9"),
         ("digits_float", "diana"),
         pytest.param("keras_cnn", "diana", marks=pytest.mark.sweep),
-        ("mobilenet", "diana"),
+        pytest.param("mobilenet", "diana", marks=pytest.mark.sweep),
         pytest.param("digits_float", "gap8", marks=pytest.mark.sweep),
         pytest.param("keras_cnn", "gap8", marks=pytest.mark.sweep),
         pytest.param("mobilenet", "gap8", marks=pytest.mark.sweep),
@@ -90,7 +90,7 @@ def test_validate_takes_what_is_saved(
     """The default names, and the C that validate runs has the accuracy that quantize says."""
     monkeypatch.chdir(tmp_path)
     calibration, test = data("mobilenet")
-    command(model_of("mobilenet"), "--data", calibration, "--test", test, "--samples", 100, "--save-samples", "s.npz")
+    command(model_of("mobilenet"), "--data", calibration, "--test", test, "--samples", 20, "--save-samples", "s.npz")
     said = capsys.readouterr().out
     compiled = match.compile("mobilenet_int8.onnx", "gap9")
     with np.load("s.npz") as saved:
@@ -98,7 +98,7 @@ def test_validate_takes_what_is_saved(
     labels = arrays.pop("labels")
     seen = compiled.validate(arrays, labels=labels).accuracy
     assert seen is not None
-    assert seen.samples == 100
+    assert seen.samples == 20
     line = next(line for line in said.splitlines() if line.startswith("C, hardware numerics "))
     assert f" {seen.right} " in line
 
