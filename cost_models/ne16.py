@@ -35,13 +35,17 @@ INPUT_CHANNELS = 16
 OUTPUT_CHANNELS = 32
 PORT_BYTES = 32
 
+BANKS_BYTES = 64
+"""Bytes that lie in all banks of L1, words of 4 in turn."""
+
 
 class Latencies(NamedTuple):
     """Cycles of a sub-tile beside those of its pixels, weights and parameters, a word of memory each.
 
     conv, pointwise, depthwise: for each group of input channels, by the filter's mode; and for each channel, depthwise.
     requantized: behind the last group, and `left` where accumulators leave NE16. pixels: of a 1x1 filter, which loads
-    and stores no fewer.
+    and stores no fewer. biases: words of biases, of which none are fewer. multipliers: channels whose multipliers a
+    depthwise block has read beside its own, where another block follows. bank: a bank of L1 that a word is stored in.
     """
 
     conv: int
@@ -51,16 +55,29 @@ class Latencies(NamedTuple):
     requantized: int
     left: int
     pixels: int
+    biases: int = 0
+    multipliers: int = 0
+    bank: int = 1
 
 
 PUBLISHED = Latencies(conv=20, pointwise=24, depthwise=20, channel=1, requantized=29, left=4, pixels=0)
 """By the latency model that is published with MATCH."""
 
-SIMULATED = Latencies(conv=18, pointwise=22, depthwise=28, channel=0, requantized=1, left=0, pixels=9)
-"""As the public simulator (GVSoC) has them.
+SIMULATED = Latencies(
+    conv=18,
+    pointwise=22,
+    depthwise=28,
+    channel=0,
+    requantized=1,
+    left=0,
+    pixels=9,
+    biases=4,
+    multipliers=INPUT_CHANNELS,
+    bank=4,
+)
+"""As the public simulator (GVSoC) has them, which stores a word as four bytes, one after the other in its bank.
 
-From the first trigger to the last event six layers of ResNet8 and visual wake words take 2 to 5 % more, one 9 %: they
-wait for banks of L1, and from one job to the next.
+Jobs from their start to their end are within 2 % but for what cores take of L1's banks beside them.
 """
 
 TILE_WORDS, CHANNELS_WORDS, ADDRESS_WORDS, JOB_WORDS, PLACE_WORDS = 24, 8, 6, 7, 2
@@ -106,9 +123,11 @@ class Ne16Cost(CostModel):
     """A register access through the peripheral interconnect."""
     tile: int = 520
     """The driver works out all registers of a tile's first job. On RTL, as the next one."""
-    arithmetic: int = 310
+    arithmetic: int = 130
     """The driver works out the registers of a job with other rows or columns than the one that had its place."""
-    place: int = 40
+    row: int = 85
+    """More for the first job of each row of jobs behind the first."""
+    place: int = 90
     """The driver works out the registers of a job that differs from the one before in addresses alone."""
     group: int = 150
     """The driver works out the registers of a job that is all of another group. Seven layers of RegNet."""
@@ -172,7 +191,7 @@ class Ne16Cost(CostModel):
             return self._streamed(layer, tile, rows, columns)
         groups, _ = _groups(layer, tile)
         execution = self._blocks(layer, tile, rows, columns)
-        return self._programmed(rows.jobs * columns.jobs, _edges(layer, rows, columns), execution, groups)
+        return self._programmed(rows.jobs, columns.jobs, _edges(layer, rows, columns), execution, groups)
 
     def starting(self, layer: Layer, tile: Tile) -> Starting:
         """The core programs all jobs, of which the last one runs while it goes on.
@@ -239,6 +258,7 @@ class Ne16Cost(CostModel):
         jobs, edges = rows.jobs * columns.jobs, _edges(layer, rows, columns)
         programming = self.part + larger(0, edges / parts - 1) * self._programming(self.arithmetic, JOB_WORDS)
         programming = programming + (jobs - edges) / parts * self._programming(self.place, PLACE_WORDS)
+        programming = programming + larger(0, rows.jobs / parts - 1) * self.row
 
         def part(channels: int) -> tuple[float, float]:
             """Cycles from one part to the next, and those of NE16 or of the cluster alone, whichever takes fewer."""
@@ -246,7 +266,8 @@ class Ne16Cost(CostModel):
             alone = together * self._pass(layer, tile.c, rows, columns, smaller(channels, outputs)) / parts
             taken = self._requantization(tile, parts, channels)
             slower = alone + self.conflicts * smaller(alone, taken)
-            programmed = programming + (together - 1) * self._further_group(jobs / parts, edges / parts)
+            further = self._further_group(rows.jobs / parts, jobs / parts, edges / parts)
+            programmed = programming + (together - 1) * further
             return larger(larger(slower, programmed), taken), smaller(alone, taken)
 
         whole_groups = layer.get(ChannelGroups).outputs <= _block(layer)
@@ -268,8 +289,12 @@ class Ne16Cost(CostModel):
         """Cycles of NE16 on all blocks of output channels of a group."""
         _, outputs = _groups(layer, tile)
         full, rest = divmod(outputs, _block(layer))
-        block = self._pass(layer, tile.c, rows, columns, _block(layer))
-        cycles: float = full * block + choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
+        distance = _distance(layer, tile)
+        block = self._pass(layer, tile.c, rows, columns, _block(layer), distance)
+        cycles: float = full * block + choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest, distance), 0)
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            further = ceil_div(self.latencies.multipliers * self.multiplier_bytes, 4)
+            cycles = cycles + (ceil_div(outputs, _block(layer)) - 1) * rows.subtiles * columns.subtiles * further
         return cycles
 
     def _windows(self, layer: Layer, tile: Tile) -> tuple[float, int, int]:
@@ -280,8 +305,9 @@ class Ne16Cost(CostModel):
         rows, columns = (_Along(1, ceil_div(outputs, PIXELS), outputs) for outputs in (tile.oy, tile.ox))
         full, rest = divmod(tile.k, OUTPUT_CHANNELS)
         window = tile.fx * tile.fy * tile.c
-        computed = full * self._pass(layer, window, rows, columns, OUTPUT_CHANNELS)
-        computed = computed + choose(rest > 0, self._pass(layer, window, rows, columns, rest), 0)
+        distance = _distance(layer, tile)
+        computed = full * self._pass(layer, window, rows, columns, OUTPUT_CHANNELS, distance)
+        computed = computed + choose(rest > 0, self._pass(layer, window, rows, columns, rest, distance), 0)
         return computed / parts, parts, each
 
     def _of_windows(self, layer: Layer, tile: Tile) -> float:
@@ -310,30 +336,30 @@ class Ne16Cost(CostModel):
         each = self.cycles.call + self.cycles.laid_out(layer, tile, share, calls, beside=True)
         return self.fork + each * self.sharing.factor(self.cores)
 
-    def _programmed(self, jobs: int, edges: int, execution: float, groups: int) -> float:
+    def _programmed(self, rows: int, columns: int, edges: int, execution: float, groups: int) -> float:
         """Cycles from programming the first job of a tile to the end of the last, if each is repeated for all groups.
 
         Two jobs may be queued, so that all but the first are programmed beside the one before. `edges` are jobs whose
         columns or rows may be others than those of the job that had their place.
         """
-        first = self._programming(self.tile, TILE_WORDS)
+        first, jobs = self._programming(self.tile, TILE_WORDS), rows * columns
         second = choose(groups > 1, self.access * (TILE_WORDS - ADDRESS_WORDS), 0)  # the first in the other place
-        beside = choose(jobs > 1, first + self._further_jobs(jobs, edges), second)
-        beside = beside + (groups - 1) * self._further_group(jobs, edges)
+        beside = choose(jobs > 1, first + self._further_jobs(rows, jobs, edges), second)
+        beside = beside + (groups - 1) * self._further_group(rows, jobs, edges)
         cycles: float = first + larger(groups * execution, beside + execution / jobs)
         return cycles
 
-    def _further_group(self, jobs: float, edges: float) -> float:
+    def _further_group(self, rows: float, jobs: float, edges: float) -> float:
         """Cycles in which the jobs of a group behind the first are programmed; accumulators need no parameters."""
         addresses = ADDRESS_WORDS // 2 if self.stream_out else ADDRESS_WORDS
         several = PLACES * self._programming(self.arithmetic, addresses + CHANNELS_WORDS)
-        several = several + self._further_jobs(jobs, edges)
+        several = several + self._further_jobs(rows, jobs, edges)
         cycles: float = choose(jobs > 1, several, self._programming(self.group, addresses))
         return cycles
 
-    def _further_jobs(self, jobs: float, edges: float) -> float:
+    def _further_jobs(self, rows: float, jobs: float, edges: float) -> float:
         """Cycles to program all jobs but the first `PLACES`."""
-        cycles = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
+        cycles = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS) + (rows - 1) * self.row
         return cycles + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
 
     def _programming(self, arithmetic: int, words: int) -> int:
@@ -350,8 +376,10 @@ class Ne16Cost(CostModel):
         together: int = choose(odd > 0, 1, 2)
         return 2 if self.stream_out else together
 
-    def _pass(self, layer: Layer, inputs: int, rows: _Along, columns: _Along, channels: int) -> float:
-        """Cycles of all sub-tiles of a block of output channels."""
+    def _pass(
+        self, layer: Layer, inputs: int, rows: _Along, columns: _Along, channels: int, distance: int = 1
+    ) -> float:
+        """Cycles of all sub-tiles of a block of output channels, requantized pixels so many bytes apart."""
         subtiles = rows.subtiles * columns.subtiles
         computed = rows.outputs * columns.outputs
         groups = ceil_div(inputs, INPUT_CHANNELS)
@@ -367,9 +395,31 @@ class Ne16Cost(CostModel):
                 beside = wait.depthwise + wait.channel * channels
         accumulate = groups * (subtiles * (beside + channels * bits) + loaded)
         if self.stream_out:
-            return accumulate + subtiles * wait.left + computed * ceil_div(4 * channels, PORT_BYTES)
-        parameters = ceil_div(channels * self.multiplier_bytes, 4) + ceil_div(channels, 8)
-        return accumulate + subtiles * (wait.requantized + parameters) + stored * ceil_div(channels, PORT_BYTES)
+            width = smaller(4 * channels, PORT_BYTES)
+            chunks = ceil_div(4 * channels, PORT_BYTES)
+            taken = self._taken(layer, rows, columns, chunks, width, width)
+            return accumulate + subtiles * wait.left + computed * chunks + taken
+        parameters = ceil_div(channels * self.multiplier_bytes, 4) + larger(ceil_div(channels, 8), wait.biases)
+        taken = self._taken(layer, rows, columns, 1, channels, distance)
+        return accumulate + subtiles * (wait.requantized + parameters) + stored * ceil_div(channels, PORT_BYTES) + taken
+
+    def _taken(self, layer: Layer, rows: _Along, columns: _Along, chunks: int, width: int, distance: int) -> float:
+        """Cycles in which stores wait for banks that those before them in a sub-tile have taken.
+
+        A pixel has so many, each of `width` bytes, which lie at such a distance from the one before. A strided job
+        stores its corners alone, which are two cycles apart.
+        """
+        bank, computed = self.latencies.bank, rows.outputs * columns.outputs
+        if _strided(layer) and not self.stream_out:
+            pairs = (rows.outputs + rows.jobs) * (columns.outputs - columns.jobs) / 4
+            return pairs * choose(_same_banks(distance, width), larger(bank - 2, 0), 0)
+        # Where words are not aligned, bytes of one have been stored where the next begins.
+        each = (bank - smaller(bank, distance & -distance)) / 2
+        for before in range(1, bank):
+            each = larger(each, choose(_same_banks(before * distance, width), bank / before - 1, 0.0))
+        if _strided(layer):
+            return (rows.outputs + rows.jobs) * (columns.outputs + columns.jobs) / 4 * (chunks - 1) * each
+        return (computed * chunks - rows.subtiles * columns.subtiles) * each
 
     def _requantization(self, tile: Tile, parts: int, channels: int) -> float:
         """Cycles of the cluster on some channels of one of equal parts.
@@ -399,6 +449,23 @@ class _Along(NamedTuple):
 def _groups(layer: Layer, tile: Tile) -> tuple[int, int]:
     """Groups of a tile, and output channels of each; a convolution without groups is one."""
     return (tile.k, layer.get(ChannelGroups).outputs) if layer.op is Op.GROUPED_CONV2D else (1, tile.k)
+
+
+def _distance(layer: Layer, tile: Tile) -> int:
+    """Bytes from an output pixel to the next: a block has the channels of its tile or, in a group, those of the layer.
+
+    A tile does not tell which, so this is the greater.
+    """
+    groups, outputs = _groups(layer, tile)
+    distance: int = larger(groups * outputs, layer.output_channels)
+    return distance
+
+
+def _same_banks(distance: int, width: int) -> bool:
+    """Whether two words of `width` bytes at such a distance have a bank in common."""
+    apart = distance % BANKS_BYTES
+    same: bool = smaller(apart, BANKS_BYTES - apart) < width
+    return same
 
 
 def _block(layer: Layer) -> int:

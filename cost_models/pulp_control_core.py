@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import ALONE
-from match.ir.layer import Layer
+from match.ir.layer import Layer, Op
 from match.target.cost import CostModel, Energy, Tile
 
 
@@ -15,20 +17,35 @@ def one_core() -> PulpClusterCost:
     return PulpClusterCost(cores=1, sharing=ALONE)
 
 
+class Stalls(NamedTuple):
+    """What a cycle of a kernel becomes where instructions and tensors come from L2, and what a product takes besides.
+
+    Products are the loops that load most: weights and inputs of each.
+    """
+
+    cycle: float
+    product: float = 0.0
+
+
+AT_HAND = Stalls(1.0)
+"""Where they do not."""
+
+
 @dataclass(frozen=True)
 class ControlCoreCost(CostModel):
     """Cycles and scratch of the cluster's kernels on the control core.
 
     kernels: what they take on one core of the cluster, out of L1, which the RTL of a core confirms within 1 %.
     call: cycles of a layer beside its kernel there: filling in the context, calls. Counted.
-    stalls: what a cycle of both becomes where instructions and tensors come from L2. 1 where the core reaches L2 as
-        a cluster's core does L1 and has a cache for its instructions, as in PULPissimo (Schiavone et al., 2018).
+    stalls: of the call, and of kernels that `stalls_by_kind` does not name. 1 where the core reaches L2 as a cluster's
+        core does L1 and has a cache for its instructions, as in PULPissimo (Schiavone et al., 2018).
     energy: what a cycle consumes, None where it is not known.
     """
 
     kernels: CostModel = field(default_factory=one_core)
     call: float = 180.0
-    stalls: float = 1.0
+    stalls: Stalls = AT_HAND
+    stalls_by_kind: Mapping[Op, Stalls] = field(default_factory=dict[Op, Stalls], hash=False)
     energy: Energy | None = None
 
     overlap = False
@@ -39,9 +56,10 @@ class ControlCoreCost(CostModel):
         return self.kernels.scratch(layer, tile)
 
     def compute(self, layer: Layer, tile: Tile) -> float:
-        """Cycles of the kernel."""
-        return self.stalls * self.kernels.compute(layer, tile)
+        """Cycles of the kernel on all of the layer, which is one tile."""
+        stalls = self.stalls_by_kind.get(layer.op, self.stalls)
+        return stalls.cycle * self.kernels.compute(layer, tile) + stalls.product * layer.macs
 
     def overhead(self, layer: Layer) -> float:
         """The call."""
-        return self.stalls * self.call
+        return self.stalls.cycle * self.call

@@ -44,6 +44,7 @@ def main(
     network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo, or files.")] = ",".join(NETWORKS),
     on: Annotated[str, typer.Option(metavar="A,B", help="rtl, gvsoc. [default: those that are installed]")] = "",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = HARDWARE,
+    module: Annotated[str, typer.Option(metavar="NAME", help="One module alone, layer by layer.")] = "",
     last: Annotated[Path, typer.Option(metavar="X.json", help="Results to compare with.")] = FILE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="X.json", help="Write here, joined to the last ones.")
@@ -61,7 +62,7 @@ def main(
         for name in network.split(","):
             sys.stderr.write(f"{name} on {platform}\n")
             try:
-                layers += count(name.strip(), platform, numerics)
+                layers += count(name.strip(), platform, numerics, module)
             except OptionError:
                 raise
             except MatchError as error:  # the others are worth their while

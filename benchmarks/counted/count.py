@@ -29,12 +29,16 @@ def platforms() -> tuple[str, ...]:
     return PLATFORMS if shutil.which("gvsoc") else PLATFORMS[:1]
 
 
-def compiled(network: str, platform: str, numerics: str = HARDWARE) -> match.CompiledModel:
-    """A network of the zoo, or the file of one, for a platform: on RTL one core executes all of it, layer by layer."""
+def compiled(network: str, platform: str, numerics: str = HARDWARE, module: str = "") -> match.CompiledModel:
+    """A network of the zoo, or the file of one, for a platform, of a module alone layer by layer.
+
+    On RTL one core of the cluster executes all of it if no module is named.
+    """
     path = Path(network)
     model = path if path.suffix in (".onnx", ".tflite") else match.zoo.build(network)
-    if platform == "rtl":
-        return match.compile(model, TARGET, modules=("cluster",), l1=L1, fuse=False, numerics=numerics)
+    alone = module or ("cluster" if platform == "rtl" else "")
+    if alone:
+        return match.compile(model, TARGET, modules=(alone,), l1=L1, fuse=False, numerics=numerics)
     return match.compile(model, TARGET, l1=L1, numerics=numerics)
 
 
@@ -52,24 +56,24 @@ def predictions(report: Report, platform: str) -> dict[str, tuple[LayerSummary, 
     return found
 
 
-def name_of(network: str, numerics: str = HARDWARE) -> str:
-    """What results call a network: of other numerics than those of hardware with these."""
+def name_of(network: str, numerics: str = HARDWARE, module: str = "") -> str:
+    """What results call a network: of other numerics than those of hardware with these, of a module with its name."""
     name = Path(network).stem if network.endswith((".onnx", ".tflite")) else network
-    return name if numerics == HARDWARE else f"{name}, {numerics}"
+    return ", ".join((name, *([] if numerics == HARDWARE else [numerics]), *([module] if module else [])))
 
 
-def count(network: str, platform: str, numerics: str = HARDWARE) -> list[Layer]:
+def count(network: str, platform: str, numerics: str = HARDWARE, module: str = "") -> list[Layer]:
     """What it calls, as far as that has a prediction there.
 
     Raises:
         MatchError: the network is not compiled, does not run there, or what runs it is not installed.
     """
-    model = compiled(network, platform, numerics)
+    model = compiled(network, platform, numerics, module)
     _, measurement = model.measure(seed=SEED, on=platform)
     known = predictions(model.report, platform)
     return [
         Layer(
-            network=name_of(network, numerics),
+            network=name_of(network, numerics, module),
             platform=platform,
             layer="+".join(calls.layers),
             unit=layers[0].module,

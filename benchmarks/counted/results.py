@@ -13,8 +13,8 @@ SCHEMA_VERSION = 1
 class Layer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A layer of a network on a platform ("rtl", "gvsoc"): its cycles, predicted and counted.
 
-    network: its name; ", exact" behind it where its numerics are. kind: its operator, and what of its geometry chooses
-    a kernel. unit: the module that it is on.
+    network: its name; ", exact" behind it where its numerics are, and ", core" where all of it is that module's. kind:
+    its operator, and what of its geometry chooses a kernel. unit: the module that it is on.
     """
 
     network: str

@@ -9,7 +9,7 @@ from pathlib import Path
 from match.cost_models.dma import Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_control_core import ControlCoreCost
+from match.cost_models.pulp_control_core import AT_HAND, ControlCoreCost
 from match.cost_models.pulp_cycles import ALONE
 from match.errors import TargetError
 from match.mapping.memory import Memory
@@ -179,7 +179,7 @@ def one_core(cost: CostModel) -> CostModel:
     What is around kernels is measured there (docs/running.md); a transfer of many commands takes longer than this.
     """
     if isinstance(cost, ControlCoreCost):
-        return replace(cost, stalls=1.0)
+        return replace(cost, stalls=AT_HAND, stalls_by_kind={})
     if not isinstance(cost, PulpClusterCost):
         raise TypeError(f"{type(cost).__name__} is no cost model of the cluster")
     return replace(cost, cores=1, kernel=_KERNEL, offload=_LAYER, dma=_Immediate(), sharing=ALONE)

@@ -13,7 +13,8 @@ from rich.console import Console
 
 import benchmarks.counted.__main__ as command
 import benchmarks.counted.count as counting
-from benchmarks.counted.count import compiled, kind_of, predictions
+import match
+from benchmarks.counted.count import SEVERAL, compiled, kind_of, name_of, predictions
 from benchmarks.counted.results import Layer, by_kind, by_network, joined, schema, sums
 from benchmarks.counted.table import summary
 from match.errors import InputError, OptionError
@@ -26,16 +27,18 @@ pytestmark = pytest.mark.cc
 COUNTED = command.read(command.FILE)
 ON_RTL, ON_GVSOC = ([layer for layer in COUNTED if layer.platform == platform] for platform in ("rtl", "gvsoc"))
 NETWORKS = sorted({layer.network for layer in ON_RTL})
+CORE = "core"
+ON_CORE = sorted({name.removesuffix(f", {CORE}") for name in {one.network for one in ON_GVSOC} if name.endswith(CORE)})
+"""Networks all of whose layers the control core was given."""
 DRIFT = 0.03
 """Of the layers of a kind, and of a network."""
 ENOUGH = 5_000
 """Cycles of a kind in a network, below which a call's own cycles are most of it."""
 
 
-def layer(network: str, kind: str, predicted: int, counted: int, name: str = "one") -> Layer:
-    return Layer(
-        network=network, platform="rtl", layer=name, unit="cluster", kind=kind, predicted=predicted, counted=counted
-    )
+def layer(network: str, kind: str, predicted: int, counted: int, name: str = "one", unit: str = "cluster") -> Layer:
+    cycles = {"predicted": predicted, "counted": counted}
+    return Layer(network=network, platform="rtl", layer=name, unit=unit, kind=kind, **cycles)
 
 
 def test_schema_is_that_of_the_results() -> None:
@@ -97,15 +100,33 @@ def test_a_function_of_several_operators_is_one_row(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("network", sampled(NETWORKS, ["mobilenet_v3_small-0.5-64", "ds_cnn"]))
 def test_predictions_are_near_what_was_counted(network: str) -> None:
     """A change of a cost model, or of a kernel that is followed by none, shows here: count the network again then."""
-    counted = [one for one in ON_RTL if one.network == network]
-    known = predictions(compiled(network, "rtl").report, "rtl")
-    today = {name: (kind_of(one), cycles) for name, (one, cycles) in known.items()}
-    assert {one.layer: one.kind for one in counted} == {name: kind for name, (kind, _) in today.items()}
-    again = [layer(network, one.kind, today[one.layer][1], one.counted) for one in counted]
+    again = today([one for one in ON_RTL if one.network == network], compiled(network, "rtl"), "rtl")
     assert abs(next(iter(sums(again, by_network).values())).error) < DRIFT
     for name, kind in sums(again, by_kind).items():
         if kind.counted >= ENOUGH:
             assert abs(kind.error) < 0.05, name
+
+
+@pytest.mark.parametrize("network", sampled(ON_CORE, ["shufflenet_v2-0.5-64"]))
+def test_predictions_are_near_what_the_control_core_took(network: str) -> None:
+    """Out of L2, from which a program's instructions come some percent faster or slower as it is linked."""
+    counted = [one for one in ON_GVSOC if one.network == name_of(network, module=CORE)]
+    again = today(counted, compiled(network, "gvsoc", module=CORE), "gvsoc")
+    assert abs(next(iter(sums(again, by_network).values())).error) < 0.08
+    for name, kind in sums(again, by_kind).items():
+        if kind.counted >= ENOUGH and name[1] == CORE:
+            assert abs(kind.error) < 0.15, name
+
+
+def today(counted: list[Layer], model: match.CompiledModel, platform: str) -> list[Layer]:
+    """The layers of a network that were counted one by one, with what is predicted today."""
+    known = predictions(model.report, platform)
+    kinds = {name: (kind_of(one), cycles) for name, (one, cycles) in known.items()}
+    alone = [one for one in counted if one.kind != SEVERAL]
+    assert {one.layer: one.kind for one in alone} == {one.layer: kinds[one.layer][0] for one in alone}
+    several = {name for one in counted if one.kind == SEVERAL for name in one.layer.split("+")}
+    assert {one.layer for one in alone} == kinds.keys() - several
+    return [layer(one.network, one.kind, kinds[one.layer][1], one.counted, unit=one.unit) for one in alone]
 
 
 def test_kinds_are_predicted_as_they_were_counted() -> None:
