@@ -1,8 +1,9 @@
 """What lies where in the innermost memory while a group runs, and when its transfers start.
 
 The tensors of a group are whole. Each takes room from the first kernel call that writes it to the end of the last one
-that reads it, also where calls compute some of its rows and those of other operators are between them; what comes from outside, tensors and constants, takes room from the call before which its transfer
-starts. So constants take the place of what earlier calls have used up, and arrive while calls before theirs compute.
+that reads it, also where these compute some of its rows, and calls of other operators are between them. What comes from
+outside, tensors and constants, takes room from the call before which its transfer starts. So constants take the place
+of what earlier calls have used up, and arrive while calls before theirs compute.
 
 The core comes to each call twice: in front of what it waits for it starts transfers, then it starts the call. So there
 are two steps for each call, and a last one, in which all calls have ended. A call that is waited for later
@@ -15,7 +16,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from match.ir.group import Call, Links, calls, first_readers
+from match.ir.group import Call, Links, calls
 from match.ir.layer import Group, Layer, Operand, Role
 from match.mapping.memory import Memory, align, component_bytes
 from match.mapping.packing import Item, Packed, aligned, loads, pack

@@ -1,8 +1,8 @@
 """Kernel calls of a group by strips of rows, so that a module computes on rows while another one makes the next.
 
-Operators meet where one reads on one module what another writes on another. Those that meet are cut alike: each strip
-of a reader has the rows that it can compute from the strips of its writers so far. So the core starts calls not operator
-by operator, but each as soon as it may.
+Operators meet where one reads on a module what another one writes on another module. Those that meet are cut alike: each
+strip of a reader has the rows that it can compute from the strips of its writers so far. The core starts their calls
+not operator by operator, but each as soon as it may.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class _Kernels:
     layer: Layer
     model: GroupCost
     _known: dict[Call, tuple[float, Starting]] = field(default_factory=dict[Call, tuple[float, Starting]])
+    _launches: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
 
     def call(self, operator: int, row: int, end: int) -> Call:
         """The kernel call that computes rows of an operator, all its channels."""
@@ -60,9 +61,13 @@ class _Kernels:
             self._known[call] = float(model.compute(stage, tile)), Starting(*map(float, model.starting(stage, tile)))
         return self._known[call]
 
-    def launch(self, operator: int) -> float:
-        """Cycles of any call of an operator beside its work."""
-        return float(self.model.models[operator].launch(self.layer.operators[operator]))
+    def launch(self, call: Call) -> float:
+        """Cycles of a call beside its work; those of the first call of a kernel are the same in any order."""
+        if call.operator not in self._launches:
+            stage, model = self.layer.operators[call.operator], self.model.models[call.operator]
+            self._launches[call.operator] = float(model.launch(stage)), float(model.group_calls([stage, stage])[1])
+        launch, again = self._launches[call.operator]
+        return launch + (again if call.row else 0.0)
 
     def step(self, operator: int) -> int:
         """What the rows of a strip had best be a multiple of."""
@@ -185,7 +190,7 @@ class _Starts:
             self._lanes[operator],
         )
         cycles, start = self._known.asked(call)
-        now = max(self._now + start.ahead, may) + self._known.launch(operator) - start.ahead + start.before
+        now = max(self._now + start.ahead, may) + self._known.launch(call) - start.ahead + start.before
         loss = float(model.beside(stage))
         begin = self._running.start(lane.unit, now, cycles - start.before, loss)
         self._now = begin + start.kept if start.kept > 0 else now

@@ -119,27 +119,29 @@ def lane_of(module: HwModule, stage: Layer, requantizer: Requantizer | None) -> 
 
 
 def _by_rows(module: HwModule, stage: Layer, requantizer: Requantizer | None) -> bool:
-    """Whether a kernel call may compute some rows of an operator's output, from the rows of inputs that it reads."""
+    """Whether a kernel call may compute some rows of an operator's output: its constants are those of all rows."""
     if Dim.OY in methods.tile_multiples(module, stage):
         return False
-    inputs: list[Axis] = []
-    for operand in methods.operands(module, stage, requantizer):
-        along = [axis for part in operand.components for axis in part.axes if axis.dim is Dim.OY]
-        if operand.role is Role.INPUT:
-            inputs += along
-        elif any(axis.stride for axis in along) is not (operand.role is Role.OUTPUT):
-            return False
-    known = [rows_axis(stage, argument) for argument in range(len(inputs))]
-    return all(not whole.stride or _same_rows(axis, whole) for axis, whole in zip(inputs, known, strict=True))
+    operands = methods.operands(module, stage, requantizer)
+    along = {operand: [axis for axis in _axes(operand) if axis.dim is Dim.OY] for operand in operands}
+    inputs = [along[operand] for operand in operands if operand.role is Role.INPUT]
+    followed = (_follows(axes, rows_axis(stage, number)) for number, axes in enumerate(inputs))
+    constant = any(along[operand] for operand in operands if operand.role is Role.CONSTANT)
+    written = (axis.stride for operand in operands if operand.role is Role.OUTPUT for axis in along[operand])
+    return any(written) and not constant and all(followed)
 
 
-def _same_rows(axis: Axis, other: Axis) -> bool:
-    return (axis.limit, axis.stride, axis.window, axis.before) == (
-        other.limit,
-        other.stride,
-        other.window,
-        other.before,
-    )
+def _axes(operand: Operand) -> list[Axis]:
+    return [axis for component in operand.components for axis in component.axes]
+
+
+def _follows(axes: Sequence[Axis], known: Axis) -> bool:
+    return not known.stride or [_span(axis) for axis in axes] == [_span(known)]
+
+
+def _span(axis: Axis) -> tuple[int, ...]:
+    """What `Axis.span` depends on."""
+    return axis.limit, axis.stride, axis.window, axis.before
 
 
 def output_bytes(stage: Layer) -> int:
@@ -194,18 +196,17 @@ class GroupCost(OperatorsCost):
         return [call.operator for call in self._calls(layer)]
 
     def launches(self, layer: Layer) -> list[float]:
-        """Cycles of each kernel call beside its work, after those that its module has executed before."""
-        first = [0.0] * len(layer.operators)
+        """Cycles of each kernel call beside its work, after those that its module has executed before.
+
+        Nothing is between the calls that compute parts of the output channels.
+        """
+        found = [self.models[one].launch(layer.operators[one]) for one in self._called(layer)]
         for unit in dict.fromkeys(self.units):
-            own = [number for number, name in enumerate(self.units) if name == unit]
-            cycles = self.models[own[-1]].group_calls([layer.operators[number] for number in own])
-            for number, more in zip(own, cycles, strict=True):
-                first[number] = more
-        launches = [model.launch(stage) for model, stage in zip(self.models, layer.operators, strict=True)]
-        found: list[float] = []
-        for one in self._called(layer):
-            found.append(launches[one] + first[one])
-            first[one] = 0.0
+            begun = [(number, call.operator) for number, call in enumerate(self._calls(layer)) if not call.first]
+            own = [(number, operator) for number, operator in begun if self.units[operator] == unit]
+            cycles = self.models[own[-1][1]].group_calls([layer.operators[operator] for _, operator in own])
+            for (number, _), more in zip(own, cycles, strict=True):
+                found[number] += more
         return found
 
     def transfer(self, layer: Layer, block: Block) -> float:
