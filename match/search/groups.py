@@ -48,7 +48,7 @@ def group_schedule(problem: SearchProblem) -> Schedule:
 def _orders(layer: Layer, model: GroupCost) -> list[Order]:
     """Orders of the kernel calls that are tried: operator by operator, and in strips."""
     waiting = one_by_one(layer)
-    late = [Order(own, ends(layer, own, model.lanes)) for own in dict.fromkeys((waiting.calls, *strips(layer, model)))]
+    late = (Order(own, ends(layer, own, model.lanes)) for own in (waiting.calls, strips(layer, model)))
     return [*dict.fromkeys((waiting, *late))]
 
 
