@@ -91,7 +91,7 @@ def _any_order(rng: random.Random) -> Callable[[Layer, GroupCost], list[Order]]:
 def test_calls_under_way_may_end_in_any_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """NE16 and the cluster end what they were given when it is waited for, or at any start or wait before.
 
-    Operators are cut in strips of rows wherever they may be, and started in any order in which they have what they read.
+    Operators are cut in strips of rows wherever they may be, in any order in which they have what they read.
     """
     monkeypatch.setattr(groups, "_orders", _any_order(random.Random(seed)))
     tried = random_groups(1 + 2 * seed)
