@@ -101,6 +101,8 @@ class PulpClusterCost(CostModel):
     cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), strips of channels
         (depthwise), elements (addition, lookup) or channels (others).
     form: of requantization. listed: exceptions of an output channel in the mean.
+    banks: what the cluster loses in each cycle in which NE16 computes another operator of a group: they share the banks
+        of L1. Read off ten networks on GVSoC.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts
@@ -114,6 +116,7 @@ class PulpClusterCost(CostModel):
     cores: int = 8
     form: Form = "split"
     listed: float = 0
+    banks: float = 0.2
     kernel: int = 150
     offload: int = 920
     cycles: KernelCycles = field(default_factory=KernelCycles.measured)
@@ -169,6 +172,10 @@ class PulpClusterCost(CostModel):
     def starting(self, layer: Layer, tile: Tile) -> Starting:
         """The master goes on, if it is none of the workers."""
         return super().starting(layer, tile) if self.ahead is None else Starting(self.ahead)
+
+    def beside(self, layer: Layer) -> float:
+        """They share the banks of L1."""
+        return self.banks
 
     def transfer(self, layer: Layer, block: Block) -> float:
         """MCHAN's, and what the cores' use of L1's banks adds."""

@@ -237,7 +237,7 @@ class AxisText:
     @property
     def pads(self) -> tuple[int, int]:
         """Padding before and after the indices that the layer's windows see together."""
-        return seen_padding(self.axis, self.layer.size(self.axis.dim))
+        return seen_padding(self.axis, 0, self.layer.size(self.axis.dim))
 
     def pad(self, behind: bool) -> str:
         """Padding that the tile sees before or after its indices; empty if the layer has none there."""

@@ -55,10 +55,11 @@ def channels_in(layer: Layer, channels: str) -> str:
     return "1" if layer.get(Broadcast).single_channel else channels
 
 
-def seen_padding(axis: Axis, size: int) -> tuple[int, int]:
-    """Padding before and after the indices of an input's axis that all windows of `size` outputs see together.
+def seen_padding(axis: Axis, start: int, size: int) -> tuple[int, int]:
+    """Padding before and after the indices of an input's axis that the windows of `size` outputs see together.
 
     Where none of them reaches the tensor, that is less than the layer's own.
     """
-    behind = (size - 1) * axis.stride + axis.window - axis.before
-    return axis.before + min(0, behind), max(0, behind - axis.limit)
+    begin = start * axis.stride - axis.before
+    behind = begin + (size - 1) * axis.stride + axis.window
+    return min(0, behind) - min(0, begin), max(0, behind - axis.limit)

@@ -48,8 +48,10 @@ class DirectText:
     @cached_property
     def fields(self) -> tuple[tuple[str, str], ...]:
         """Fields of the kernel's context."""
-        inputs = tuple(_addressed(WholeText(one, self.layer, one.name, in_main=True)) for one in self.inputs)
-        output = WholeText(self.output, self.layer, "output", in_main=True)
+        inputs = tuple(
+            _addressed(WholeText(one, self.layer, one.name, self.layer.spans, in_main=True)) for one in self.inputs
+        )
+        output = WholeText(self.output, self.layer, "output", self.layer.spans, in_main=True)
         scratch = "scratch" if self.scratch else ""
         return tuple(
             WholeKernel(self.layer, self.plan.operators[0], inputs, output, tuple(self._constants()), scratch).fields()

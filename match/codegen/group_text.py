@@ -60,13 +60,18 @@ class MemberText:
     def title(self) -> str:
         """The comment at the call: what the operator is, and the module if there are several."""
         layer, call = self.layer, self.call
-        if call.first:
-            return note(f"The same, output channels {call.first} to {call.first + call.channels - 1}.", WIDTH - 4)
+        part = ""
+        if call.channels < layer.k:
+            part = f", output channels {call.first} to {call.first + call.channels - 1}"
+        if call.rows < layer.oy:
+            part += f", output rows {call.row} to {call.row + call.rows - 1}"
+        if self.number and self.rooms.calls[self.number - 1].operator == call.operator:
+            return note(f"The same{part}.", WIDTH - 4)
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED else ""
         unit = f", on {self.operator.unit.name}" if self.operator.unit and len(self.plan.units) > 1 else ""
         source = f", in the model {self.operator.source}" if self.operator.source else ""
-        return note(f"{layer.what}{window}, {shape}{unit}{source}.", WIDTH - 4)
+        return note(f"{layer.what}{window}, {shape}{unit}{source}{part}.", WIDTH - 4)
 
     @property
     def under_way(self) -> int:
@@ -99,8 +104,9 @@ class MemberText:
         read = [self.rooms.room(inputs[~link]) if link < 0 else self.rooms.outputs[link] for link in links]
         own = [operand for operand in self.operator.operands if operand.role is Role.INPUT]
         output = next(operand for operand in self.operator.operands if operand.role is Role.OUTPUT)
-        texts = [WholeText(operand, self.layer, place(room)) for operand, room in zip(own, read, strict=True)]
-        return texts, WholeText(output, self.layer, place(self.rooms.outputs[self.call.operator]))
+        spans = {**self.layer.spans, **self.call.spans}
+        texts = [WholeText(operand, self.layer, place(room), spans) for operand, room in zip(own, read, strict=True)]
+        return texts, WholeText(output, self.layer, place(self.rooms.outputs[self.call.operator]), spans)
 
     def _constants(self) -> Iterator[tuple[str, str]]:
         """Where its constants lie, by field of the kernel's context."""
@@ -108,9 +114,10 @@ class MemberText:
         operand = next((one for one in schedule.operands if one.role is Role.CONSTANT), None)
         if operand is None:
             return
+        parts = calls(self.plan.layer)
         for component, offset in zip(operand.components, component_offsets(operand, schedule), strict=True):
-            if component.call == self.number:
-                yield constant_field(component, self.plan.layer), _at(self.rooms.constant(self.number, offset))
+            if parts[component.part][:3] == self.call[:3]:
+                yield constant_field(component, self.plan.layer), _at(self.rooms.constant(offset))
 
     def fields(self) -> Iterator[tuple[str, str]]:
         """Fields of the kernel's context."""
@@ -118,7 +125,7 @@ class MemberText:
         room = self.rooms.scratch[self.call.operator]
         scratch = place(room) if room.bytes else ""
         kernel = WholeKernel(self.layer, self.operator, tuple(inputs), output, tuple(self._constants()), scratch)
-        return kernel.fields(self.call.first, self.call.channels)
+        return kernel.fields()
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ class GroupText(KernelText):
     @cached_property
     def members(self) -> tuple[MemberText, ...]:
         """The kernel calls."""
-        return tuple(MemberText(self.plan, self.rooms, number, call) for number, call in enumerate(calls(self.layer)))
+        return tuple(MemberText(self.plan, self.rooms, number, call) for number, call in enumerate(self.rooms.calls))
 
     @cached_property
     def tiles(self) -> int:

@@ -159,8 +159,9 @@ class LayerText:
     @property
     def called(self) -> str:
         """The operators of a tile's kernel calls, joined by "+"."""
-        operators = self.layer.operators
-        return "+".join(operators[number].op for number, _ in operator_spans(self.layer, self.layer.spans))
+        operators, plan = self.layer.operators, self.schedule.plan
+        spans = operator_spans(self.layer, self.layer.spans, plan.calls if plan else ())
+        return "+".join(operators[number].op for number, _ in spans)
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:

@@ -1,4 +1,4 @@
-"""The context of a kernel that computes an operator as a whole, out of tensors that lie dense at addresses."""
+"""The context of a kernel that computes an operator, or a part of it, out of tensors that lie whole at addresses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from match.codegen.context_text import (
 )
 from match.dispatch.plan import OperatorPlan
 from match.ir.attributes import ChannelGroups
-from match.ir.layer import Axis, Layer, Op, Operand
+from match.ir.layer import Axis, Dim, Layer, Op, Operand
 from match.mapping.storage import places
 
 
 @dataclass(frozen=True)
 class WholeText:
-    """An activation that lies whole at an address.
+    """An activation that lies whole at an address, for a kernel call that computes `spans` of a layer.
 
     In a scratchpad it is dense. In main memory (`in_main`) it has the room that its layout says, and may be a part of a
     larger array.
@@ -32,6 +32,7 @@ class WholeText:
     operand: Operand
     layer: Layer
     address: str
+    spans: Mapping[Dim, tuple[int, int]]
     in_main: bool = False
 
     @property
@@ -43,8 +44,8 @@ class WholeText:
         return rows, columns, channels
 
     def count(self, axis: Axis) -> int:
-        """Indices that the operator touches."""
-        return axis.span(0, self.layer.size(axis.dim))[1]
+        """Indices that the call touches."""
+        return axis.span(*self.spans[axis.dim])[1]
 
     def stride(self, axis: Axis) -> int:
         """Elements between neighbours along an axis; 0 where there is one for all."""
@@ -55,8 +56,8 @@ class WholeText:
 
     @property
     def first(self) -> str:
-        """Address of the first element that the operator touches."""
-        skipped = sum(max(0, -axis.before) * self.stride(axis) for axis in self.axes)
+        """Address of the first element that the call touches."""
+        skipped = sum(axis.span(*self.spans[axis.dim])[0] * self.stride(axis) for axis in self.axes)
         skipped *= self.operand.components[0].element_bytes
         return f"{self.address} + {skipped}" if skipped else self.address
 
@@ -83,14 +84,14 @@ class WholeKernel:
     constants: tuple[tuple[str, str], ...]
     scratch: str
 
-    def fields(self, first: int = 0, channels: int | None = None) -> Iterator[tuple[str, str]]:
-        """Fields of the kernel's context for so many output channels from the first one on, by default for all."""
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """Fields of the kernel's context."""
         layer, output = self.layer, self.output
         rows, columns, depth = self.inputs[0].axes
         for one in self.inputs:
             yield one.operand.name, one.first
         yield from self.constants
-        yield "output", f"{output.first} + {first}" if first else output.first
+        yield "output", output.first
         if layer.output_dtype == "int32":
             yield "sums_out", f"(int32_t *)(void *){output.first}"
         if self.scratch:
@@ -100,9 +101,8 @@ class WholeKernel:
             yield "channels_out", str(layer.get(ChannelGroups).outputs)
             yield "groups", str(layer.k)
         else:
-            computed = output.count(output.axes[2])
             yield "channels_in", channels_in(layer, str(self.inputs[0].count(depth)))
-            yield "channels_out", str(computed if channels is None else min(channels, computed))
+            yield "channels_out", str(output.count(output.axes[2]))
         yield "input_height", str(self.inputs[0].count(rows))
         yield "input_width", str(self.inputs[0].count(columns))
         yield "output_height", str(output.count(output.axes[0]))
@@ -122,7 +122,7 @@ class WholeKernel:
         yield from weight_fields(layer)
 
     def _padding(self, sides: Mapping[str, int], axis: Axis) -> Iterator[tuple[str, str]]:
-        pads = seen_padding(axis, self.layer.size(axis.dim))
+        pads = seen_padding(axis, *self.output.spans[axis.dim])
         for side, place in sides.items():
             if pads[place]:
                 yield f"pad_{side}", str(pads[place])

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from match.ir.attributes import Broadcast
 from match.ir.chain import stage_spans
-from match.ir.layer import Dim, Group, Layer
+from match.ir.layer import Axis, Dim, Group, Layer, Op, input_axes, whole_axis
 
 Links = tuple[tuple[int, ...], ...]
 """Where the inputs of each operator of a group come from, see `Group.links`."""
@@ -53,20 +54,54 @@ def grouped(stages: Sequence[Layer], links: Links, cuts: Sequence[int] = ()) -> 
 
 
 class Call(NamedTuple):
-    """A kernel call of a group: the number of its operator, and its output channels from `first` on."""
+    """A kernel call of a group: the number of its operator, and the output channels and rows that it computes.
+
+    These are `channels` from `first` on, and `rows` from `row` on.
+    """
 
     operator: int
     first: int
     channels: int
+    row: int
+    rows: int
+
+    @property
+    def spans(self) -> Spans:
+        """Starts and extents of what it computes, along the dimensions that calls cut."""
+        return {Dim.K: (self.first, self.channels), Dim.OY: (self.row, self.rows)}
 
 
 def calls(layer: Layer) -> tuple[Call, ...]:
-    """The kernel calls of a group, in order. An operator that is cut has several, one after the other."""
+    """The kernel calls of a group, operator by operator, if each computes all rows.
+
+    They are as many as its constants have parts. An operator that is cut in channels has several.
+    """
     return tuple(
-        Call(number, first, min(cut or stage.k, stage.k - first))
+        Call(number, first, min(cut or stage.k, stage.k - first), 0, stage.oy)
         for number, (stage, cut) in enumerate(zip(layer.operators, layer.get(Group).cuts, strict=True))
         for first in range(0, stage.k, cut or stage.k)
     )
+
+
+def reads(layer: Layer, reader: Call, writer: Call) -> bool:
+    """Whether a kernel call of a group reads what another one writes. Rows of a tensor and of its views lie alike."""
+    stage, written = layer.operators[reader.operator], layer.operators[writer.operator]
+    links = layer.get(Group).links[reader.operator]
+    for argument in (argument for argument, link in enumerate(links) if link == writer.operator):
+        axis = rows_axis(stage, argument)
+        first, count = axis.span(reader.row, reader.rows)
+        begins_before = first * written.oy < (writer.row + writer.rows) * axis.limit
+        if begins_before and writer.row * axis.limit < (first + count) * written.oy:
+            return True
+    return False
+
+
+def rows_axis(stage: Layer, argument: int) -> Axis:
+    """How the rows of an operator's input follow those of its output; all of them, where inputs have other shapes."""
+    if argument == 0:
+        return input_axes(stage)[0]
+    plain = stage.op is not Op.MATRICES and not stage.get(Broadcast).kind and stage.iy == stage.oy
+    return Axis(Dim.OY, stage.oy) if plain else whole_axis(Dim.OY, stage.oy)
 
 
 def first_readers(links: Links) -> tuple[tuple[int, int], ...]:
@@ -79,9 +114,12 @@ def first_readers(links: Links) -> tuple[tuple[int, int], ...]:
     return tuple(found[tensor] for tensor in sorted(found))
 
 
-def operator_spans(layer: Layer, spans: Spans) -> tuple[tuple[int, Spans], ...]:
-    """For each kernel call of a tile the number of its operator, and what it computes in iterations of its loops."""
+def operator_spans(layer: Layer, spans: Spans, order: Sequence[Call] = ()) -> tuple[tuple[int, Spans], ...]:
+    """For each kernel call of a tile the number of its operator, and what it computes in iterations of its loops.
+
+    Those of a group are `order`; nothing: as `calls` has them.
+    """
     if isinstance(layer.attributes, Group):
-        parts = ((call.operator, {Dim.K: (call.first, call.channels)}) for call in calls(layer))
-        return tuple((number, {**layer.operators[number].spans, **part}) for number, part in parts)
+        own = order or calls(layer)
+        return tuple((call.operator, {**layer.operators[call.operator].spans, **call.spans}) for call in own)
     return tuple(enumerate(stage_spans(layer, spans))) if layer.fused else ((0, spans),)

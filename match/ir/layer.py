@@ -434,7 +434,8 @@ class Component:
     Of an activation, order and multiples of the axes are also those of the tensor in main memory. `byte_group` is how
     many bytes of its fastest axis lie in reverse order together, the last first; 1 where they lie in order.
 
-    `call` is, of the constants of a group, the number of the kernel call that reads them.
+    `part` is, of the constants of a group, the number among `match.ir.group.calls` of the call that reads them: all
+    calls with the same output channels of an operator do.
     """
 
     name: str
@@ -442,7 +443,7 @@ class Component:
     element_bytes: int = 1
     divisible: bool = True
     byte_group: int = 1
-    call: int = 0
+    part: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """What lies where in the innermost memory while a group runs, and when its transfers start.
 
 The tensors of a group are whole. Each takes room from the first kernel call that writes it to the end of the last one
-that reads it; what comes from outside, tensors and constants, takes room from the call before which its transfer
-starts. So constants take the place of what earlier calls have used up, and arrive while calls before theirs compute.
+that reads it, also where these compute some of its rows, and calls of other operators are between them. What comes from
+outside, tensors and constants, takes room from the call before which its transfer starts. So constants take the place
+of what earlier calls have used up, and arrive while calls before theirs compute.
 
 The core comes to each call twice: in front of what it waits for it starts transfers, then it starts the call. So there
 are two steps for each call, and a last one, in which all calls have ended. A call that is waited for later
@@ -15,11 +16,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from match.ir.group import Links, calls, first_readers
+from match.ir.group import Call, Links, calls
 from match.ir.layer import Group, Layer, Operand, Role
 from match.mapping.memory import Memory, align, component_bytes
 from match.mapping.packing import Item, Packed, aligned, loads, pack
-from match.mapping.under_way import one_by_one
 
 MOST_TRANSFERS = 14
 """Transfers of a group that are under way at once: a DMA engine counts a limited number of them."""
@@ -38,7 +38,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A transfer from outside into `room`: of a tensor, or of the constants of consecutive kernel calls.
+    """A transfer from outside into `room`: of a tensor, or of consecutive parts of the constants (`Component.part`).
 
     It starts before call number `started`, and call number `awaited` waits for it; `last` is the last one that
     reads it. Of constants, `components` are how many components of the operand it has, and `start` is the byte of the
@@ -56,13 +56,15 @@ class Fetch:
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The rooms of a group.
+    """The kernel calls of a group and its rooms.
 
-    fetches: what comes from outside, in the order in which the transfers start. outputs: the tensor that each operator
-    writes. scratch: that of each operator's kernel calls. bytes: where the last room ends. ended: the number of the
-    call in front of which each kernel call is waited for: its own where that is at once.
+    calls: the kernel calls in the order in which they start. fetches: what comes from outside, in the order in which
+    the transfers start. outputs: the tensor that each operator writes. scratch: that of each operator's kernel calls.
+    bytes: where the last room ends. ended: the number of the call in front of which each kernel call is waited for: its
+    own where that is at once.
     """
 
+    calls: tuple[Call, ...]
     fetches: tuple[Fetch, ...]
     outputs: tuple[Room, ...]
     scratch: tuple[Room, ...]
@@ -73,9 +75,9 @@ class GroupPlan:
         """Where an operand lies, or the constants that are fetched first; the output, if it is not fetched."""
         return next((fetch.room for fetch in self.fetches if fetch.operand == operand), self.outputs[-1])
 
-    def constant(self, call: int, start: int) -> int:
-        """Where the constants of a kernel call lie that begin at byte `start` of the operand's block."""
-        part = next(fetch for fetch in self.fetches if fetch.components and fetch.awaited <= call <= fetch.last)
+    def constant(self, start: int) -> int:
+        """Where the constants lie that begin at byte `start` of the operand's block."""
+        part = max((fetch for fetch in self.fetches if fetch.components and fetch.start <= start), key=_start_of)
         return part.room.offset + start - part.start
 
     def starting(self, call: int) -> tuple[Fetch, ...]:
@@ -95,10 +97,14 @@ class GroupPlan:
         return self.fetches.index(fetch) % MOST_TRANSFERS
 
 
+def _start_of(fetch: Fetch) -> int:
+    return fetch.start
+
+
 def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
     """Everything that takes room, with the steps during which it does, and its offset."""
     sizes = Sizes(tuple(room.bytes for room in plan.outputs), tuple(room.bytes for room in plan.scratch))
-    steps = _Steps(layer, plan.ended)
+    steps = _Steps(layer, plan.calls, plan.ended)
     items = [steps.item(number, fetch) for number, fetch in enumerate(plan.fetches)] + steps.fixed(sizes)
     taken = (*(fetch.room for fetch in plan.fetches), *plan.outputs, *plan.scratch)
     return [(item, room.offset) for item, room in zip(items, taken, strict=True) if room.bytes]
@@ -107,8 +113,11 @@ def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
 def fault(layer: Layer, plan: GroupPlan) -> str | None:
     """What is wrong with a plan, if something is.
 
-    Transfers that come too late or too many, calls that end before they start, or rooms that overlap.
+    Calls that do not compute all outputs once, transfers that come too late or too many, calls that end before they
+    start, or rooms that overlap.
     """
+    if not _computes_all(layer, plan.calls):
+        return "its kernel calls do not compute each output once"
     for before, fetch in pairwise(plan.fetches):
         if fetch.started < before.started or fetch.awaited < before.awaited:
             return f"{fetch.operand} is fetched out of order"
@@ -117,9 +126,9 @@ def fault(layer: Layer, plan: GroupPlan) -> str | None:
             return f"{fetch.operand} comes too late"
         if number >= MOST_TRANSFERS and plan.fetches[number - MOST_TRANSFERS].awaited >= fetch.started:
             return "too many transfers are under way"
-    if len(plan.ended) != len(calls(layer)) or any(end < number for number, end in enumerate(plan.ended)):
+    if len(plan.ended) != len(plan.calls) or any(end < number for number, end in enumerate(plan.ended)):
         return "a kernel call ends before it starts"
-    alive: list[list[tuple[int, int, Hashable]]] = [[] for _ in range(2 * len(calls(layer)) + 1)]
+    alive: list[list[tuple[int, int, Hashable]]] = [[] for _ in range(2 * len(plan.calls) + 1)]
     for item, offset in rooms(layer, plan):
         if offset + item.bytes > plan.bytes:
             return f"{item.key} ends behind all of it"
@@ -133,6 +142,16 @@ def fault(layer: Layer, plan: GroupPlan) -> str | None:
     return None
 
 
+def _computes_all(layer: Layer, order: Sequence[Call]) -> bool:
+    """Whether calls compute all outputs of each operator once, from the first row on, with no other constants."""
+    done = dict.fromkeys((call[:3] for call in calls(layer)), 0)
+    for call in order:
+        if done.get(call[:3]) != call.row or call.rows < 1:
+            return False
+        done[call[:3]] += call.rows
+    return all(rows == layer.operators[operator].oy for (operator, _, _), rows in done.items())
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Bytes of the tensor that each operator of a group writes, and of each kernel's scratch."""
@@ -141,18 +160,30 @@ class Sizes:
     scratch: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Order:
+    """The kernel calls of a group in the order in which they start, and in front of which call each is waited for."""
+
+    calls: tuple[Call, ...]
+    ended: tuple[int, ...]
+
+
+def one_by_one(layer: Layer) -> Order:
+    """Operator by operator, and each call is waited for at once."""
+    own = calls(layer)
+    return Order(own, tuple(range(len(own))))
+
+
 def group_plan(
-    layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes, part_bytes: int, ended: Sequence[int] = ()
+    layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes, part_bytes: int, order: Order
 ) -> GroupPlan | None:
     """The plan of a group; None if it does not fit. Parts of constants but the last have at least `part_bytes`.
-
-    `ended` says in front of which call each is waited for; nothing: all of them at once.
 
     Transfers start as early as there are bytes for all that is alive then, those that are needed first before others.
     If gaps leave no packing of that, it is tried with some bytes less.
     """
-    late = _fetches(layer, operands, memory, part_bytes)
-    steps = _Steps(layer, ended or one_by_one(layer))
+    late = _fetches(layer, operands, memory, part_bytes, order.calls)
+    steps = _Steps(layer, order.calls, order.ended)
     fixed = steps.fixed(sizes)
     for left in _LEFT:
         coming = _as_early_as_fits(late, fixed, steps, memory, memory.size - int(left * memory.size))
@@ -186,33 +217,27 @@ def _as_early_as_fits(
 
 def least_bytes(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> int:
     """Bytes of the innermost memory that are not enough for a group, or just enough, if no transfer starts early."""
-    steps = _Steps(layer, one_by_one(layer))
-    late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory, 0)]
+    order = one_by_one(layer)
+    steps = _Steps(layer, order.calls, order.ended)
+    late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory, 0, order.calls)]
     items = [*steps.fixed(sizes), *(steps.item(n, fetch) for n, fetch in enumerate(late))]
     return max(loads(items, steps.count, memory.alignment))
-
-
-class _Calls:
-    """The first and the last kernel call of each operator of a group."""
-
-    def __init__(self, layer: Layer) -> None:
-        operators = [call.operator for call in calls(layer)]
-        self.first = [operators.index(number) for number in range(len(layer.operators))]
-        self.last = [first + operators.count(number) - 1 for number, first in enumerate(self.first)]
 
 
 class _Steps:
     """The steps of a group in which rooms are taken: 2n in front of call n, 2n + 1 in call n."""
 
-    def __init__(self, layer: Layer, ended: Sequence[int]) -> None:
-        """`ended` is the plan's."""
-        own = _Calls(layer)
+    def __init__(self, layer: Layer, order: Sequence[Call], ended: Sequence[int]) -> None:
+        """`order` and `ended` are the plan's calls and when they end."""
+        self.calls = tuple(order)
         self.ended = tuple(ended)
         self.count = 2 * len(ended) + 1
         self._ends = [2 * end if end > number else 2 * number + 1 for number, end in enumerate(ended)]
-        spans = [*zip(own.first, own.last, strict=True)]
-        self._first = [2 * first + 1 for first, _ in spans]
-        self._last = [self._end(first, last) for first, last in spans]
+        own: list[list[int]] = [[] for _ in layer.operators]
+        for number, call in enumerate(order):
+            own[call.operator].append(number)
+        self._first = [2 * numbers[0] + 1 for numbers in own]
+        self._last = [max(self._ends[number] for number in numbers) for numbers in own]
         self._read = [max(self._last[reader] for reader in some) for some in _readers(layer.get(Group).links)]
 
     def _end(self, first: int, last: int) -> int:
@@ -235,39 +260,46 @@ def _readers(links: Links) -> list[list[int]]:
     return [[writer, *(n for n, own in enumerate(links) if writer in own)] for writer in range(len(links))]
 
 
-def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory, part_bytes: int) -> list[Fetch]:
+def _fetches(
+    layer: Layer, operands: Sequence[Operand], memory: Memory, part_bytes: int, order: Sequence[Call]
+) -> list[Fetch]:
     """The transfers of a group in the order in which calls wait for them, each as late as it may be.
 
-    All constants of a call are in one part.
+    All constants of a call come together.
     """
     found: list[Fetch] = []
-    own = _Calls(layer)
-    outside = iter(first_readers(layer.get(Group).links))
+    links = layer.get(Group).links
     for tensor, operand in enumerate(one for one in operands if one.role is Role.INPUT):
-        reader, _ = next(outside)
-        last = max(number for number, links in enumerate(layer.get(Group).links) if ~tensor in links)
+        read = [number for number, call in enumerate(order) if ~tensor in links[call.operator]]
         (component,) = operand.components
         size = align(component_bytes(component, layer.extents), memory.alignment)
-        found.append(Fetch(operand.name, Room(0, size), own.first[reader], own.first[reader], own.last[last]))
+        found.append(Fetch(operand.name, Room(0, size), read[0], read[0], read[-1]))
     for operand in operands:
         if operand.role is Role.CONSTANT:
-            found += _parts(layer, operand, memory, part_bytes)
+            found += _parts(layer, operand, memory, part_bytes, order)
     return sorted(found, key=lambda fetch: (fetch.awaited, fetch.components > 0))
 
 
-def _parts(layer: Layer, operand: Operand, memory: Memory, part_bytes: int) -> list[Fetch]:
-    """The constants of consecutive kernel calls in parts. Those of the first call come alone: all waits for them."""
+def _parts(layer: Layer, operand: Operand, memory: Memory, part_bytes: int, order: Sequence[Call]) -> list[Fetch]:
+    """The constants in transfers of consecutive parts. Those of the first part come alone: all waits for them."""
     found: list[Fetch] = []
-    begin = 0
+    begin, before = 0, -1
+    own = calls(layer)
+    readers: dict[tuple[int, ...], list[int]] = {}
+    for number, call in enumerate(order):
+        readers.setdefault(call[:3], []).append(number)
     for component in operand.components:
         size = align(component_bytes(component, layer.extents), memory.alignment)
-        number = component.call
-        first = len(found) == 1 and found[0].last == 0
-        if not found or (number != found[-1].last and (first or found[-1].room.bytes >= part_bytes)):
-            found.append(Fetch(operand.name, Room(0, 0), number, number, number, begin))
-        part = found[-1]
-        room = Room(0, part.room.bytes + size)
-        found[-1] = replace(part, room=room, last=number, components=part.components + 1)
+        read = readers[own[component.part][:3]]
+        alone = before == 0 and len(found) == 1
+        if not found or (component.part != before and (alone or found[-1].room.bytes >= part_bytes)):
+            found.append(Fetch(operand.name, Room(0, 0), read[0], read[0], read[-1], begin))
+        one = found[-1]
+        first, room = min(one.awaited, read[0]), Room(0, one.room.bytes + size)
+        found[-1] = replace(
+            one, room=room, started=first, awaited=first, last=max(one.last, read[-1]), components=one.components + 1
+        )
+        before = component.part
         begin += size
     return found
 
@@ -289,7 +321,7 @@ def _planned(coming: Sequence[Fetch], steps: _Steps, packed: Packed, sizes: Size
         found.append(replace(fetch, started=_start(fetch, others, _earliest(found), memory)))
     outputs = tuple(Room(packed.offsets["output", n], size) for n, size in enumerate(sizes.outputs))
     scratch = tuple(Room(packed.offsets["scratch", n], size) for n, size in enumerate(sizes.scratch))
-    return GroupPlan(tuple(found), outputs, scratch, packed.peak, steps.ended)
+    return GroupPlan(steps.calls, tuple(found), outputs, scratch, packed.peak, steps.ended)
 
 
 def _start(fetch: Fetch, others: Sequence[tuple[Item, int]], earliest: int, memory: Memory) -> int:

@@ -9,29 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from match.ir.group import calls
-from match.ir.layer import Group, Layer
+from match.ir.group import Call, reads
+from match.ir.layer import Layer
 
 
 class Lane(NamedTuple):
     """Where the kernel calls of an operator run.
 
     unit: the module. most: how many of its calls may be under way; 0 where the core waits for each at once. It ends
-    them in order. alone: no call of another module may be under way beside it.
+    them in order. alone: no call of another module may be under way beside it. by_rows: whether a call may compute some
+    rows of the output.
     """
 
     unit: str
     most: int = 0
     alone: bool = False
+    by_rows: bool = False
 
 
-def one_by_one(layer: Layer) -> tuple[int, ...]:
-    """For each kernel call itself: it is waited for at once."""
-    return tuple(range(len(calls(layer))))
-
-
-def ends(layer: Layer, lanes: Sequence[Lane]) -> tuple[int, ...]:
+def ends(layer: Layer, own: Sequence[Call], lanes: Sequence[Lane]) -> tuple[int, ...]:
     """For each kernel call of a group the one in front of which it is waited for, as late as that may be.
+
+    `own` are the calls in the order in which they start.
 
     That is itself where it is waited for at once, and the number of all calls where nothing but the output's write-back
     waits for it. `lanes` has an entry for each operator.
@@ -40,11 +39,10 @@ def ends(layer: Layer, lanes: Sequence[Lane]) -> tuple[int, ...]:
     for all others where one of the two is alone. A module that has several under way executes them in order, so that
     one reads what the call before it wrote.
     """
-    own = calls(layer)
     found = [len(own)] * len(own)
     under_way: list[int] = []
     for number, call in enumerate(own):
-        lane, reads = lanes[call.operator], layer.get(Group).links[call.operator]
+        lane = lanes[call.operator]
         left = lane.most
         last: dict[str, int] = {}  # the last call of each module that this one waits for
         for other in reversed(under_way):
@@ -53,7 +51,7 @@ def ends(layer: Layer, lanes: Sequence[Lane]) -> tuple[int, ...]:
                 left -= 1
                 waits = left < 1
             else:
-                waits = lane.alone or its.alone or own[other].operator in reads
+                waits = lane.alone or its.alone or reads(layer, call, own[other])
             if waits:
                 last.setdefault(its.unit, other)
         for other in under_way:

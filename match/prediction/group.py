@@ -7,13 +7,13 @@ order. In the end the output is written back.
 
 from __future__ import annotations
 
-from match.ir.group import calls
 from match.ir.layer import Role
 from match.mapping.group_plan import Fetch, GroupPlan
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import block_of
 from match.prediction.clock import Clock
 from match.prediction.prices import Move, Prices
+from match.prediction.running import Running
 from match.target.cost import Block
 from match.target.group import GroupCost
 
@@ -22,10 +22,11 @@ def operator_cycles(schedule: Schedule, model: GroupCost) -> list[float]:
     """Cycles of the kernel calls of each operator of a group, with their launches, that calls before do not hide."""
     layer = schedule.layer
     assert schedule.plan is not None
-    walk = GroupWalk(Prices(layer, schedule.operands, schedule.inner_memory, model), schedule.plan)
+    prices = Prices(layer, schedule.operands, schedule.inner_memory, model.of(schedule.plan))
+    walk = GroupWalk(prices, schedule.plan)
     walk.run(0.0)
     found = [0.0] * len(layer.operators)
-    for call, share in zip(calls(layer), walk.shares, strict=True):
+    for call, share in zip(schedule.plan.calls, walk.shares, strict=True):
         found[call.operator] += share
     return found
 
@@ -43,9 +44,9 @@ class GroupWalk(Clock):
         self._numbers = {operand.name: number for number, operand in enumerate(pricing.operands)}
         moves = pricing.moves([self._block(fetch) for fetch in plan.fetches])
         self._moves = dict(zip(plan.fetches, moves, strict=True))
-        self._units = [pricing.cost_model.units[call.operator] for call in calls(pricing.layer)]
+        self._units = [pricing.cost_model.units[call.operator] for call in plan.calls]
         self._losses = pricing.cost_model.losses(pricing.layer)
-        self._ends: list[float] = []
+        self._running = Running()
         self.shares: list[float] = []
 
     def run(self, overhead: float) -> None:
@@ -61,40 +62,24 @@ class GroupWalk(Clock):
                 arrivals[fetch] = self.issue(self._numbers[fetch.operand], self._moves[fetch])
             self._wait(number, start.ahead, [arrivals[fetch] for fetch in self._plan.awaited(number)])
             self.now += launch - start.ahead + start.before
-            before = max(self._ends, default=overhead)
-            begin = self._begin(number, cycles - start.before)
-            self.shares.append(max(0.0, min(self._ends[number] - before, launch + cycles)))
+            before = max(self._running.ends, default=overhead)
+            begin = self._running.start(self._units[number], self.now, cycles - start.before, self._losses[number])
+            end = self._running.ends[number]
+            self.shares.append(max(0.0, min(end - before, launch + cycles)))
             if start.kept > 0:
                 self.now = begin + start.kept
             if self._plan.ended[number] == number:
-                self.now = self._ends[number]
+                self.now = end
             self.overhead += launch
             self.compute += cycles
         last = len(self.pricing.operands) - 1
-        self._wait(len(self._ends), 0.0, [])
+        self._wait(len(self._plan.calls), 0.0, [])
         self.now = max(self.now, self.issue(last, self._output(last)))
 
     def _wait(self, number: int, ahead: float, arrived: list[float]) -> None:
         """The core prepares a call, and waits for what has to be there, and for calls that end in front of it."""
-        ended = [self._ends[call] for call in self._plan.ending(number)]
+        ended = [self._running.ends[call] for call in self._plan.ending(number)]
         self.now = max([self.now + ahead, *arrived, *ended])
-
-    def _begin(self, number: int, cycles: float) -> float:
-        """When a call begins, as early as now, on its module; what others compute beside it makes both slower."""
-        unit = self._units[number]
-        before = [call for call in range(number) if self._units[call] == unit]
-        begin = max([self.now, *(self._ends[call] for call in before[-1:])])
-        end = begin + cycles
-        for other in dict.fromkeys(self._units[:number]):
-            if other == unit:
-                continue
-            last = max(call for call in range(number) if self._units[call] == other)
-            together = min(self._ends[last], begin + cycles) - begin
-            if together > 0:
-                end += self._losses[number] * together
-                self._ends[last] += self._losses[last] * together
-        self._ends.append(end)
-        return begin
 
     def _output(self, number: int) -> Move:
         layer = self.pricing.layer

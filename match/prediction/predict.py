@@ -14,6 +14,7 @@ from match.prediction.prices import Prices
 from match.prediction.view import view_of
 from match.prediction.walk import Walk
 from match.target.cost import Cost, CostModel
+from match.target.group import GroupCost
 
 
 def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
@@ -24,6 +25,8 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
     """
     if schedule.direct:
         return direct_cost(schedule.layer, schedule.operands, cost_model)
+    if isinstance(cost_model, GroupCost):
+        cost_model = cost_model.of(schedule.plan)
     if len(schedule.memories) > 1:
         return nested_latency(levels_of(schedule, cost_model))
     memory = schedule.inner_memory

@@ -8,8 +8,6 @@ from match.analysis.simulate import Event, Timeline, simulate
 from match.analysis.timeline.chrome_trace import CORE, Span, Stretch, dma
 from match.codegen.network import NetworkMemory
 from match.dispatch.plan import LayerDecision, LayerPlan
-from match.ir.group import calls
-from match.ir.layer import Group
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
@@ -64,9 +62,9 @@ def stretches(
 
 def _units(plan: LayerPlan) -> tuple[str, ...]:
     """The module of each kernel call of a group; nothing for what has one module."""
-    if not isinstance(plan.layer.attributes, Group):
+    if plan.schedule.plan is None:
         return ()
-    asked = (plan.operators[call.operator].unit for call in calls(plan.layer))
+    asked = (plan.operators[call.operator].unit for call in plan.schedule.plan.calls)
     return tuple(unit.name if unit else plan.module for unit in asked)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from match.errors import NoMappingError
-from match.mapping.group_plan import GroupPlan, group_plan, least_bytes
+from match.ir.layer import Layer
+from match.mapping.group_plan import GroupPlan, Order, group_plan, least_bytes, one_by_one
 from match.mapping.schedule import Placement, Schedule
-from match.mapping.under_way import ends, one_by_one
+from match.mapping.under_way import ends
 from match.prediction.predict import predict
 from match.search.problem import SearchProblem
+from match.search.strips import strips
 from match.target.group import GroupCost
 
 PART_BYTES = 4096, 16384, 65536
@@ -27,10 +29,10 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if not isinstance(model, GroupCost):
         raise NoMappingError(layer.name, "is a group, whose operators have cost models of their own")
     sizes = model.sizes(layer)
-    waits = dict.fromkeys((one_by_one(layer), ends(layer, model.lanes)))
-    plans = [group_plan(layer, problem.operands, inner, sizes, part, ended) for ended in waits for part in PART_BYTES]
+    orders = _orders(layer, model)
+    plans = [group_plan(layer, problem.operands, inner, sizes, part, order) for order in orders for part in PART_BYTES]
     if not any(plans):
-        plans = [group_plan(layer, problem.operands, inner, sizes, 1, ended) for ended in waits]
+        plans = [group_plan(layer, problem.operands, inner, sizes, 1, order) for order in orders]
     found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans) if plan is not None]
     if not found:
         needed = least_bytes(layer, problem.operands, inner, sizes)
@@ -41,6 +43,13 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if problem.objective == "energy":
         return min(zip(found, costs, strict=True), key=lambda one: (one[1].energy or 0.0, one[1].cycles))[0]
     return min(zip(found, costs, strict=True), key=lambda one: one[1].cycles)[0]
+
+
+def _orders(layer: Layer, model: GroupCost) -> list[Order]:
+    """Orders of the kernel calls that are tried: operator by operator, and in strips."""
+    waiting = one_by_one(layer)
+    late = (Order(own, ends(layer, own, model.lanes)) for own in (waiting.calls, strips(layer, model)))
+    return [*dict.fromkeys((waiting, *late))]
 
 
 def _scheduled(problem: SearchProblem, plan: GroupPlan) -> Schedule:

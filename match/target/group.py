@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-from match.ir.group import Call, calls, first_readers
+from match.ir.group import Call, calls, first_readers, rows_axis
 from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role, input_axes, whole_axis
 from match.ir.requantization import Requantizer
-from match.mapping.group_plan import Sizes
+from match.mapping.group_plan import GroupPlan, Sizes
 from match.mapping.memory import align, component_bytes
 from match.mapping.storage import storage
 from match.mapping.under_way import Lane
@@ -48,7 +48,7 @@ def group_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requ
         for number, (reader, argument) in enumerate(first_readers(layer.get(Group).links))
     )
     components = [
-        replace(part, name=f"{part.name}_{number}", axes=tuple(_part(axis, call) for axis in part.axes), call=number)
+        replace(part, name=f"{part.name}_{number}", axes=tuple(_part(axis, call) for axis in part.axes), part=number)
         for number, call in enumerate(calls(layer))
         for operand in each[call.operator]
         if operand.role is Role.CONSTANT
@@ -99,6 +99,13 @@ def whole_tile(stage: Layer) -> Tile:
     return Tile(stage.k, stage.c, stage.oy, stage.ox, iy, ix, stage.fy, stage.fx)
 
 
+def call_tile(stage: Layer, call: Call) -> Tile:
+    """What a kernel call of an operator computes."""
+    rows, _ = input_axes(stage)
+    seen = rows.span(call.row, call.rows)[1]
+    return whole_tile(stage)._replace(k=call.channels, oy=call.rows, iy=seen)
+
+
 def lane_of(module: HwModule, stage: Layer, requantizer: Requantizer | None) -> Lane:
     """Where the kernel calls of an operator run.
 
@@ -107,7 +114,34 @@ def lane_of(module: HwModule, stage: Layer, requantizer: Requantizer | None) -> 
     """
     api = module.scratchpad_api
     most = api.compute.under_way if api is not None else 0
-    return Lane(module.name, most, most > 0 and methods.alone(module, stage, requantizer))
+    alone = most > 0 and methods.alone(module, stage, requantizer)
+    return Lane(module.name, most, alone, most > 0 and not alone and _by_rows(module, stage, requantizer))
+
+
+def _by_rows(module: HwModule, stage: Layer, requantizer: Requantizer | None) -> bool:
+    """Whether a kernel call may compute some rows of an operator's output: its constants are those of all rows."""
+    if Dim.OY in methods.tile_multiples(module, stage):
+        return False
+    operands = methods.operands(module, stage, requantizer)
+    along = {operand: [axis for axis in _axes(operand) if axis.dim is Dim.OY] for operand in operands}
+    inputs = [along[operand] for operand in operands if operand.role is Role.INPUT]
+    followed = (_follows(axes, rows_axis(stage, number)) for number, axes in enumerate(inputs))
+    constant = any(along[operand] for operand in operands if operand.role is Role.CONSTANT)
+    written = (axis.stride for operand in operands if operand.role is Role.OUTPUT for axis in along[operand])
+    return any(written) and not constant and all(followed)
+
+
+def _axes(operand: Operand) -> list[Axis]:
+    return [axis for component in operand.components for axis in component.axes]
+
+
+def _follows(axes: Sequence[Axis], known: Axis) -> bool:
+    return not known.stride or [_span(axis) for axis in axes] == [_span(known)]
+
+
+def _span(axis: Axis) -> tuple[int, ...]:
+    """What `Axis.span` depends on."""
+    return axis.limit, axis.stride, axis.window, axis.before
 
 
 def output_bytes(stage: Layer) -> int:
@@ -117,9 +151,17 @@ def output_bytes(stage: Layer) -> int:
 
 @dataclass(frozen=True)
 class GroupCost(OperatorsCost):
-    """Cost of a group: one kernel call for each operator; `lanes` say where these run."""
+    """Cost of a group: its kernel calls in their order, by default operator by operator.
+
+    `lanes` say where the operators run.
+    """
 
     lanes: tuple[Lane, ...]
+    order: tuple[Call, ...] = ()
+
+    def of(self, plan: GroupPlan | None) -> GroupCost:
+        """The cost of the kernel calls of a plan, in their order."""
+        return self if plan is None else replace(self, order=plan.calls)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -127,34 +169,45 @@ class GroupCost(OperatorsCost):
         return tuple(lane.unit for lane in self.lanes)
 
     def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
-        """All of each operator, or a part of its output channels."""
-        return [whole_tile(layer.operators[call.operator])._replace(k=call.channels) for call in calls(layer)]
+        """What each kernel call computes."""
+        return [call_tile(layer.operators[call.operator], call) for call in self._calls(layer)]
 
     def calls(self, layer: Layer, tile: Tile) -> list[float]:
         """Cycles of each kernel call, beside `launch`."""
-        asked = zip(calls(layer), self.tiles(layer, tile), strict=True)
-        return [self.models[call.operator].compute(layer.operators[call.operator], inner) for call, inner in asked]
+        asked = zip(self._called(layer), self.tiles(layer, tile), strict=True)
+        return [self.models[one].compute(layer.operators[one], inner) for one, inner in asked]
 
     def starts(self, layer: Layer) -> list[Starting]:
         """What of each kernel call is the core's."""
-        asked = zip(calls(layer), self.tiles(layer, whole_tile(layer)), strict=True)
-        starts = (self.models[call.operator].starting(layer.operators[call.operator], tile) for call, tile in asked)
+        asked = zip(self._called(layer), self.tiles(layer, whole_tile(layer)), strict=True)
+        starts = (self.models[one].starting(layer.operators[one], tile) for one, tile in asked)
         return [Starting(*map(float, start)) for start in starts]  # authors may return NumPy's numbers
 
     def losses(self, layer: Layer) -> list[float]:
         """What each kernel call loses in a cycle in which another module computes."""
-        return [float(self.models[call.operator].beside(layer.operators[call.operator])) for call in calls(layer)]
+        return [float(self.models[one].beside(layer.operators[one])) for one in self._called(layer)]
+
+    def _calls(self, layer: Layer) -> tuple[Call, ...]:
+        """The kernel calls."""
+        return self.order or calls(layer)
+
+    def _called(self, layer: Layer) -> list[int]:
+        """The operator of each kernel call."""
+        return [call.operator for call in self._calls(layer)]
 
     def launches(self, layer: Layer) -> list[float]:
-        """Cycles of each kernel call beside its work, after those that its module has executed before."""
-        first = [0.0] * len(layer.operators)
+        """Cycles of each kernel call beside its work, after those that its module has executed before.
+
+        Nothing is between the calls that compute parts of the output channels.
+        """
+        found = [self.models[one].launch(layer.operators[one]) for one in self._called(layer)]
         for unit in dict.fromkeys(self.units):
-            own = [number for number, name in enumerate(self.units) if name == unit]
-            cycles = self.models[own[-1]].group_calls([layer.operators[number] for number in own])
-            for number, more in zip(own, cycles, strict=True):
-                first[number] = more
-        launches = [model.launch(stage) for model, stage in zip(self.models, layer.operators, strict=True)]
-        return [launches[call.operator] + (0.0 if call.first else first[call.operator]) for call in calls(layer)]
+            begun = [(number, call.operator) for number, call in enumerate(self._calls(layer)) if not call.first]
+            own = [(number, operator) for number, operator in begun if self.units[operator] == unit]
+            cycles = self.models[own[-1][1]].group_calls([layer.operators[operator] for _, operator in own])
+            for (number, _), more in zip(own, cycles, strict=True):
+                found[number] += more
+        return found
 
     def transfer(self, layer: Layer, block: Block) -> float:
         """The longest that an operator knows of: a transfer is under way while any of them compute."""
@@ -177,7 +230,7 @@ class GroupCost(OperatorsCost):
         """
         energies = [model.energy or Energy(0.0) for model in self.models]
         multiplied = sum(energy.mac * stage.macs for energy, stage in zip(energies, layer.operators, strict=True))
-        computed = sum(energies[call.operator].kernel * taken for call, taken in zip(calls(layer), cycles, strict=True))
+        computed = sum(energies[one].kernel * taken for one, taken in zip(self._called(layer), cycles, strict=True))
         return multiplied + computed + energies[-1].control * overhead
 
     def sizes(self, layer: Layer) -> Sizes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,15 +13,17 @@ from match.analysis.simulate import simulate
 from match.analysis.simulate.events import Kind
 from match.analysis.trace import LayerTrace
 from match.dispatch.plan import LayerPlan
-from match.ir.group import calls
+from match.ir.layer import Layer
+from match.mapping.group_plan import Order
+from match.mapping.under_way import ends
 from match.prediction.predict import predict
 from match.search import groups
 from match.target import group
-from match.target.cost import Starting
 from match.target.group import GroupCost
 from match.target.registry import get_target
 from tests.codegen.groups import OPS, GroupCase, planned, random_group
 from tests.codegen.harness import run, traced_run
+from tests.mapping.random_calls import random_calls
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.cc
@@ -73,16 +77,31 @@ def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pyt
     assert max(parted) > 2
 
 
+def _any_order(rng: random.Random) -> Callable[[Layer, GroupCost], list[Order]]:
+    """What stands in for the orders that the search tries."""
+
+    def orders(layer: Layer, model: GroupCost) -> list[Order]:
+        own = random_calls(rng, layer, [lane.by_rows for lane in model.lanes])
+        return [Order(own, ends(layer, own, model.lanes))]
+
+    return orders
+
+
 @seeded(EACH_RUN, swept=30)
 def test_calls_under_way_may_end_in_any_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """NE16 and the cluster end what they were given when it is waited for, or at any start or wait before.
 
-    The core is said to be free at once, so that plans gain by late waits.
+    Operators are cut in strips of rows wherever they may be, in any order in which they have what they read.
     """
-    monkeypatch.setattr(GroupCost, "starts", lambda _, layer: [Starting(ahead=1.0)] * len(calls(layer)))
+    monkeypatch.setattr(groups, "_orders", _any_order(random.Random(seed)))
     tried = random_groups(1 + 2 * seed)
-    late = [plan for _, plan, _ in tried if plan.schedule.plan and any(map(plan.schedule.plan.ending, range(20)))]
+    found = [plan.schedule.plan for _, plan, _ in tried if plan.schedule.plan]
+    late = [own for own in found if any(map(own.ending, range(len(own.calls))))]
     assert len(late) > GROUPS // 4
+    apart = [
+        own for own in found if any(one.row and one.operator != before.operator for before, one in pairwise(own.calls))
+    ]
+    assert len(apart) > GROUPS // 8
     plans, wholes, gap9 = [plan for _, plan, _ in tried], [case.whole for case, _, _ in tried], get_target("gap9")
     outputs, traces = traced_run(plans, wholes, target=gap9)
     for (case, plan, model), output, trace in zip(tried, outputs, traces, strict=True):
@@ -108,7 +127,8 @@ def test_each_operator_consumes_as_its_module_does() -> None:
         (shared, *_), made = energies, [energy for energy in energies if energy is not None]
         assert shared
         expected = sum(energy.mac * stage.macs for energy, stage in zip(made, plan.layer.operators, strict=True))
-        for event, call in zip(kernels, calls(plan.layer), strict=True):
+        assert plan.schedule.plan
+        for event, call in zip(kernels, plan.schedule.plan.calls, strict=True):
             expected += made[call.operator].kernel * (event.end - event.begin)
         expected += shared.control * timeline.overhead + shared.cycle * timeline.cycles
         expected += shared.byte["L1"] * sum(count for _, count in timeline.moved)

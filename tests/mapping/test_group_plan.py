@@ -9,9 +9,20 @@ import pytest
 
 from match.ir.group import MOST_INPUTS, calls, grouped
 from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role
-from match.mapping.group_plan import MOST_TRANSFERS, GroupPlan, Room, Sizes, fault, group_plan, least_bytes
-from match.mapping.memory import Memory
-from match.mapping.under_way import Lane, ends, one_by_one
+from match.mapping.group_plan import (
+    MOST_TRANSFERS,
+    GroupPlan,
+    Order,
+    Room,
+    Sizes,
+    fault,
+    group_plan,
+    least_bytes,
+    one_by_one,
+)
+from match.mapping.memory import Memory, align, component_bytes
+from match.mapping.under_way import Lane, ends
+from tests.mapping.random_calls import random_calls
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
@@ -32,10 +43,10 @@ def tensor(name: str, size: int) -> Operand:
 
 
 def constants(*sizes: tuple[int, int]) -> Operand:
-    """Components of (kernel call, bytes)."""
+    """Components of (part, bytes)."""
     components = (
-        Component(f"part_{number}", (Axis(Dim.FX, size, window=size),), call=call)
-        for number, (call, size) in enumerate(sizes)
+        Component(f"part_{number}", (Axis(Dim.FX, size, window=size),), part=part)
+        for number, (part, size) in enumerate(sizes)
     )
     return Operand("weights", Role.CONSTANT, tuple(components))
 
@@ -46,10 +57,11 @@ def planned(
     size: int,
     sizes: Sizes,
     part_bytes: int = 4096,
-    ended: tuple[int, ...] = (),
+    order: Order | None = None,
 ) -> GroupPlan | None:
     """The plan in a memory of `size` bytes, whose blocks begin at multiples of 8."""
-    return group_plan(layer, operands, Memory("L1", size, alignment=8), sizes, part_bytes, ended)
+    memory = Memory("L1", size, alignment=8)
+    return group_plan(layer, operands, memory, sizes, part_bytes, order or one_by_one(layer))
 
 
 def small(operators: int) -> Sizes:
@@ -120,7 +132,7 @@ def random_problem(rng: random.Random) -> tuple[Layer, list[Operand], Sizes]:
             links[number + 1] = (number, links[number + 1][1])
     unread = [t for t in range(outside) if not any(~t in own for own in links)]
     links[0] = (*links[0], *(~t for t in unread))
-    stage = Layer("add", Op.ADD, 8, 1, 1, 1, 1, 1)
+    stage = Layer("add", Op.ADD, 8, 1, 6, 1, 6, 1)
     layer = grouped([stage] * count, tuple(links), [rng.choice([0, 0, 3]) for _ in range(count)])
     sizes = Sizes(tuple(rng.randint(1, 99) for _ in range(count)), tuple(rng.choice([0, 0, 20]) for _ in range(count)))
     parts = constants(*((n, rng.randint(1, 9000)) for n in range(len(calls(layer))) if rng.random() < 0.8))
@@ -136,18 +148,24 @@ def random_lanes(rng: random.Random, count: int) -> list[Lane]:
 
 @seeded(100, swept=900)
 def test_nothing_lies_on_what_is_needed(seed: int) -> None:
-    """Byte for byte and call by call: what a call reads, writes or uses is what was put there, until it has ended."""
+    """Byte for byte and call by call: what a call reads, writes or uses is what was put there, until it has ended.
+
+    Operators are cut in channels, in rows or in both, and calls of others are between theirs.
+    """
     rng = random.Random(seed)
     layer, operands, sizes = random_problem(rng)
     least = least_bytes(layer, operands, Memory("L1", LARGE, alignment=8), sizes)
     late = rng.random() < 0.5
-    ended = ends(layer, random_lanes(rng, len(layer.operators))) if late else one_by_one(layer)
-    size = int(least * rng.uniform(1, 1.6 + late))
-    plan = planned(layer, operands, size, sizes, part_bytes=1, ended=ended)
+    order = one_by_one(layer)
+    if late:
+        own = random_calls(rng, layer, [rng.random() < 0.5 for _ in layer.operators])
+        order = Order(own, ends(layer, own, random_lanes(rng, len(layer.operators))))
+    size = int(least * rng.uniform(1, 1.6 + 2 * late))
+    plan = planned(layer, operands, size, sizes, part_bytes=1, order=order)
     if plan is None:
         assert late or size < 1.3 * least, "no packing, though there is much room"
         return
-    assert plan.ended == ended
+    assert (plan.calls, plan.ended) == (order.calls, order.ended)
     holds: list[object] = [None] * size
 
     def fill(room: Room, what: object) -> None:
@@ -156,14 +174,23 @@ def test_nothing_lies_on_what_is_needed(seed: int) -> None:
     def has(room: Room, what: object) -> bool:
         return set(holds[room.offset : room.offset + room.bytes]) <= {what}
 
-    own = calls(layer)
+    own = order.calls
+    parts = [call[:3] for call in calls(layer)]
+    weights = next((operand for operand in operands if operand.role is Role.CONSTANT), None)
 
     def holds_all(number: int) -> None:
         """What a call needs is there."""
         operator = own[number].operator
-        for fetch in plan.fetches:
-            if fetch.operand == "weights" and fetch.awaited <= number <= fetch.last:
+        begin = 0
+        for component in weights.components if weights else ():
+            if parts[component.part] == own[number][:3]:
+                (fetch,) = (
+                    one for one in plan.fetches if one.components and one.start <= begin < one.start + one.room.bytes
+                )
+                assert fetch.awaited <= number <= fetch.last
                 assert has(fetch.room, fetch)
+                assert plan.constant(begin) == fetch.room.offset + begin - fetch.start
+            begin += align(component_bytes(component, layer.extents), 8)
         for link in layer.get(Group).links[operator]:
             if link >= 0:
                 assert has(plan.outputs[link], link)
@@ -181,8 +208,7 @@ def test_nothing_lies_on_what_is_needed(seed: int) -> None:
         for other in under_way:  # until here, where the core waits for some of them
             holds_all(other)
         under_way = [other for other in under_way if plan.ended[other] > number]
-        first = number == 0 or own[number - 1].operator != call.operator
-        if first:
+        if all(other.operator != call.operator for other in own[:number]):
             fill(plan.outputs[call.operator], call.operator)
         fill(plan.scratch[call.operator], ("scratch", call.operator))
         for other in (*under_way, number):
@@ -207,6 +233,9 @@ def test_a_wrong_plan_is_found(seed: int) -> None:
     wrong = replace(plan, fetches=others)
     assert fetch.last > fetch.awaited or fault(layer, wrong)
     assert fault(layer, replace(plan, ended=(*plan.ended[:-1], plan.ended[-1] - 1)))
+    short = plan.calls[-1]._replace(rows=plan.calls[-1].rows - 1)
+    assert fault(layer, replace(plan, calls=(*plan.calls[:-1], short)))
+    assert fault(layer, replace(plan, calls=plan.calls[:-1], ended=plan.ended[:-1]))
     onto = replace(fetch, room=replace(fetch.room, offset=plan.outputs[layer_of(layer, fetch.awaited)].offset))
     assert fault(layer, replace(plan, fetches=tuple(onto if one is fetch else one for one in plan.fetches)))
 

@@ -6,21 +6,24 @@ import random
 
 import pytest
 
-from match.ir.group import calls, grouped
+from match.ir.group import calls, grouped, reads
 from match.ir.layer import Group, Layer, Op
-from match.mapping.under_way import Lane, ends, one_by_one
+from match.mapping.group_plan import one_by_one
+from match.mapping.under_way import Lane, ends
+from tests.mapping.random_calls import random_calls
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
 NE16, CLUSTER, WAITING = Lane("ne16", 2), Lane("cluster", 1), Lane("slow")
-STAGE = Layer("add", Op.ADD, 8, 1, 1, 1, 1, 1)
+STAGE = Layer("add", Op.ADD, 8, 1, 6, 1, 6, 1)
 
 
 def chain(*lanes: Lane, links: tuple[tuple[int, ...], ...] = ()) -> tuple[int, ...]:
     """Ends of operators in a row, or with the links that are given."""
     row = ((~0,), *((number,) for number in range(len(lanes) - 1)))
-    return ends(grouped([STAGE] * len(lanes), links or row), lanes)
+    layer = grouped([STAGE] * len(lanes), links or row)
+    return ends(layer, calls(layer), lanes)
 
 
 def test_a_module_that_takes_two_is_waited_for_when_both_are_taken() -> None:
@@ -56,9 +59,13 @@ def test_calls_wait_for_what_they_must_and_for_nothing_else(seed: int) -> None:
     rng = random.Random(seed)
     count = rng.randint(1, 9)
     links = [tuple({rng.choice([~0, *range(number)]) for _ in range(2)}) for number in range(count)]
-    lanes = [rng.choice([NE16, CLUSTER, WAITING])._replace(alone=rng.random() < 0.2) for _ in range(count)]
+    lanes = [
+        rng.choice([NE16, CLUSTER, WAITING])._replace(alone=rng.random() < 0.2, by_rows=rng.random() < 0.7)
+        for _ in range(count)
+    ]
     layer = grouped([STAGE] * count, tuple(links), [rng.choice([0, 0, 3]) for _ in range(count)])
-    own, found = calls(layer), ends(layer, lanes)
+    own = random_calls(rng, layer, [lane.by_rows for lane in lanes]) if rng.random() < 0.5 else calls(layer)
+    found = ends(layer, own, lanes)
 
     def excluded(call: int, other: int) -> bool:
         """Whether the call may not start before the other one, in front of it, has ended."""
@@ -68,7 +75,7 @@ def test_calls_wait_for_what_they_must_and_for_nothing_else(seed: int) -> None:
         if mine.unit == its.unit and not mine.alone:
             between = [one for one in range(other + 1, call) if lanes[own[one].operator].unit == its.unit]
             return len(between) + 1 >= its.most
-        return mine.alone or its.alone or own[other].operator in links[own[call].operator]
+        return mine.alone or its.alone or reads(layer, own[call], own[other])
 
     for other, end in enumerate(found):
         if lanes[own[other].operator].most == 0:
@@ -80,4 +87,4 @@ def test_calls_wait_for_what_they_must_and_for_nothing_else(seed: int) -> None:
             (call for one in behind for call in range(one + 1, len(own)) if excluded(call, one)), default=len(own)
         )
         assert end == first, f"{lanes} {layer.get(Group).links}"
-    assert one_by_one(layer) == tuple(range(len(own)))
+    assert one_by_one(layer).ended == tuple(range(len(calls(layer))))

@@ -43,6 +43,7 @@ class _Machine:
         self._queues: Queues | None = None
         if schedule.plan is not None:
             assert isinstance(cost_model, GroupCost)
+            cost_model = cost_model.of(schedule.plan)
             self._queues = Queues(layer, schedule.plan, cost_model)
         self._model = cost_model
         # Python's own numbers: a report cannot hold NumPy's, which a cost model may return.

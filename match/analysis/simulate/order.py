@@ -41,6 +41,7 @@ class _Nest:
         outside: dict[str, SimulatedStream] = {}
         self._layer = schedule.layer
         self._plan = schedule.plan
+        self._order = schedule.plan.calls if schedule.plan else ()
         self._loops = schedule.loops
         self._levels = [_Level(schedule, number, outside) for number in range(len(schedule.memories))]
         self._kernels = 0
@@ -130,7 +131,7 @@ class _Nest:
 
     def _calls(self, spans: Spans) -> Iterator[SimulatedStep]:
         """The kernel calls of a tile, one for each operator."""
-        for number, (operator, part) in enumerate(operator_spans(self._layer, spans)):
+        for number, (operator, part) in enumerate(operator_spans(self._layer, spans, self._order)):
             tile = tile_of(self._layer.operators[operator], part)
             action = Action(Kind.KERNEL, number=self._kernels, tile=tile)
             self._kernels += 1

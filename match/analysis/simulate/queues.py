@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from match.ir.group import calls
 from match.ir.layer import Layer
 from match.mapping.group_plan import GroupPlan
 from match.target.group import GroupCost
@@ -16,7 +15,7 @@ class Queues:
         self._plan = plan
         self._starts = model.starts(layer)
         self._losses = model.losses(layer)
-        self._units = [model.units[call.operator] for call in calls(layer)]
+        self._units = [model.units[call.operator] for call in plan.calls]
         self._queues: dict[str, list[int]] = {unit: [] for unit in self._units}
         self._prepared = 0
         self.ends: list[float] = []
