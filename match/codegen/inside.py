@@ -12,12 +12,21 @@ from match.mapping.memory import align
 
 
 class _TakenBytes(NamedTuple):
-    """Bytes of the workspace that something takes from its first step to its last."""
+    """Bytes of the workspace that something takes from its first step to its last.
+
+    over: numbers of tensors over which it may lie if they end at its first step, with the bytes that it has to begin
+        before them.
+    """
 
     first: int
     last: int
     offset: int
     bytes: int
+    over: Mapping[int | None, int] = {}
+
+    def end(self, number: int, last: int) -> int:
+        """Where a tensor may begin behind it that is needed to step `last`."""
+        return self.offset + min(self.bytes, self.over.get(number, self.bytes) if last == self.first else self.bytes)
 
 
 def beside(
@@ -40,8 +49,11 @@ def beside(
         workspace_bytes: of the workspace without inputs and outputs.
         alignment: of each place, in bytes.
     """
+    over = {step.arguments[-1].buffer: {x.border: lag for x, lag in step.over} for step in steps if step.over}
     rooms = [
-        _TakenBytes(life.first, life.last, offsets[life.buffer.name], life.buffer.bytes)
+        _TakenBytes(
+            life.first, life.last, offsets[life.buffer.name], life.buffer.bytes, over.get(life.buffer, {})
+        )
         for life in lives(steps, copies)
     ]
     tensors = (*inputs, *outputs)
@@ -57,8 +69,11 @@ def beside(
         first, last = taken[number]
         size = tensor_bytes([tensors[number]])
         alive = [room for room in rooms if room.first <= last and first <= room.last]
-        candidates = sorted({0, *(align(room.offset + room.bytes, alignment) for room in alive)})
-        found[number] = next(at for at in candidates if _free(at, size, alive))
+        spans = [(room.offset, room.end(number, last)) for room in alive]
+        candidates = sorted({0, *(align(end, alignment) for _, end in spans)})
+        found[number] = next(
+            at for at in candidates if all(at + size <= start or end <= at for start, end in spans)
+        )
         rooms.append(_TakenBytes(first, last, found[number], size))
     end = max((found[n] + tensor_bytes([tensors[n]]) for n in found), default=0)
     return Inside(tuple(found[n] for n in range(len(tensors))), max(workspace_bytes, align(end, alignment)))
@@ -74,7 +89,3 @@ def behind(
         offsets.append(align(end, alignment))
         end = offsets[-1] + tensor_bytes([tensor])
     return Inside(tuple(offsets), align(end, alignment))
-
-
-def _free(at: int, size: int, alive: Sequence[_TakenBytes]) -> bool:
-    return all(at + size <= room.offset or room.offset + room.bytes <= at for room in alive)

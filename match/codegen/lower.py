@@ -65,6 +65,21 @@ def _states(steps: Steps, alignment: int) -> Iterator[State]:
 def _planned(found: Calls) -> tuple[dict[str, int], int]:
     """The offset of each buffer in the workspace, and the bytes of that."""
     alive = lives(found.steps, found.copies)
-    items = [Item(life.buffer.name, life.stages.first, life.stages.last, life.buffer.bytes) for life in alive]
+    last = {life.buffer: life.stages.last for life in alive}
+    over = {step.arguments[-1].buffer: step.over for step in found.steps if step.over}
+    items = [
+        Item(
+            life.buffer.name,
+            life.stages.first,
+            life.stages.last,
+            life.buffer.bytes,
+            {
+                under.buffer.name: lag
+                for under, lag in over.get(life.buffer, ())
+                if under.buffer is not None and last[under.buffer] == life.stages.first
+            },
+        )
+        for life in alive
+    ]
     offsets = {str(name): offset for name, offset in pack(items, WORKSPACE_ALIGNMENT, 0).offsets.items()}
     return offsets, max((offsets[life.buffer.name] + life.buffer.bytes for life in alive), default=0)

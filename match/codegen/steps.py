@@ -65,6 +65,8 @@ class CallStep:
     uses: when it uses arguments and scratch, in order, of its stages; by default it is one stage.
     pieces: of an operator on the control core that writes its last argument from front to back, and touches no other
         piece of it meanwhile; None for others, and for functions that are called twice.
+    over: arguments over which the last one may lie if they are not needed any more, and if it begins so many bytes
+        before them.
     """
 
     function: str
@@ -74,6 +76,7 @@ class CallStep:
     source: str = ""
     uses: tuple[Uses, ...] = ()
     pieces: Pieces | None = None
+    over: tuple[tuple[Argument, int], ...] = ()
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ on the control core: it joins some, and others keep tensors of their own while t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,10 +59,11 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
         0 if read.outputs and last[place] == place else _written(decision, row)
         for place, (decision, row, read) in enumerate(zip(decisions, row_of, reads, strict=True))
     ]
-    ends = dict[int, int]()
-    for place, owner in enumerate(_owners(decisions, reads, last, sizes)):
-        ends[owner] = last[place]
-    items = [Item(place, place, end, sizes[place]) for place, end in ends.items() if sizes[place]]
+    items = [
+        Item(place, place, last[place], size, {n: lag for n, lag in _under(decision, read, place, last) if sizes[n]})
+        for place, (decision, read, size) in enumerate(zip(decisions, reads, sizes, strict=True))
+        if size
+    ]
     items += [
         Item(len(decisions) + place, place, place, size) for place, size in enumerate(map(_scratch, decisions)) if size
     ]
@@ -83,16 +84,11 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
     return Estimate(whole, constants, own)
 
 
-def _owners(
-    decisions: Sequence[LayerDecision], reads: Sequence[Reads], last: Sequence[int], sizes: Sequence[int]
-) -> list[int]:
-    """Of each decision the one in whose tensor its own lies: itself, or one whose tensor it is the last to read."""
-    owners = list(range(len(decisions)))
-    for place, (decision, read) in enumerate(zip(decisions, reads, strict=True)):
-        if decision.plan is not None and decision.plan.overwritable:
-            free = (writer for writer in read.operators if last[writer] == place and sizes[writer] == sizes[place])
-            owners[place] = owners[next(free, place)]
-    return owners
+def _under(decision: LayerDecision, read: Reads, place: int, last: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The writers of tensors over which a decision's own may lie as it is the last to read them (`Item.over`)."""
+    if decision.plan is not None and decision.plan.overwritable:
+        lag = max(decision.plan.overwritable.values())
+        yield from ((writer, lag) for writer in read.operators if last[writer] == place)
 
 
 def _scratch(decision: LayerDecision) -> int:

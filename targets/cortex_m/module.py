@@ -62,9 +62,12 @@ class CortexM(PulpKernels):
             return pack(constants, requantizer, spans)
         return self._kernels.pack(layer, requantizer, constants)
 
-    def overwritable(self, layer: Layer) -> tuple[str, ...]:
-        """Inputs of additions and of lookups."""
-        return (INPUT, ADDEND)[: 1 + layer.two_inputs] if _is_own(layer) and layer.op in (Op.ADD, Op.LOOKUP) else ()
+    def overwritable(self, layer: Layer, requantizer: Requantizer | None) -> dict[str, int]:
+        """The inputs of kernels that go through the output pixel by pixel."""
+        if not _is_own(layer):
+            return {}
+        lag = self._kernels.lag(layer)
+        return {} if lag is None else dict.fromkeys((INPUT, ADDEND)[: 1 + layer.two_inputs], lag)
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """What the kernel takes; one of kernels/pulp needs the scratch that it needs there."""
