@@ -86,7 +86,7 @@ class CortexMCost(CostModel):
         length = tile.fy * tile.fx * tile.c
         match layer.op:
             case Op.DENSE if _is_row(tile):
-                return _up(tile.c, VECTOR) if self.vectors else 2 * _up(tile.c, WORD)
+                return 0
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE if self.vectors:
                 return 2 * _up(length, VECTOR)
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE:
@@ -139,11 +139,10 @@ class CortexMCost(CostModel):
 
     def _row(self, tile: Tile) -> float:
         """A dense layer of one row."""
+        blocks = ceil_div(tile.k, 4)
         if self.vectors:
-            blocks = ceil_div(tile.k, 4)
-            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (167 if self.long else 59))
-        pairs = ceil_div(tile.k, PAIR)
-        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (158 if self.long else 74))
+            return blocks * (11 * ceil_div(tile.c, VECTOR) + (167 if self.long else 59))
+        return blocks * (30 + 22 * ceil_div(tile.c, WORD)) + tile.k * (71 if self.long else 31.5)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Blocks of columns by channels, and the columns."""

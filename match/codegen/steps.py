@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,11 @@ class Argument:
     border: int | None = None
     constant: str = ""
     state: int | None = None
+
+    @property
+    def key(self) -> str | int | None:
+        """What is placed in the workspace: a buffer by its name, a tensor of the caller by its number."""
+        return self.border if self.buffer is None else self.buffer.name
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,17 @@ def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]
         for buffer, places in touched.items()
         for stages in [[stage for _, stage in places]]
     )
+
+
+def laid_over(steps: Sequence[CallStep], last: Mapping[Hashable, int]) -> dict[Hashable, dict[Hashable, int]]:
+    """What outputs of calls may lie over, with the bytes by which they have to begin before (`Item.over`).
+
+    `last` are the last steps that need what is placed, by its keys.
+    """
+    return {
+        step.arguments[-1].key: {x.key: lag for x, lag in step.over if last.get(x.key) == number}
+        for number, step in enumerate(steps)
+    }
 
 
 @dataclass(frozen=True, eq=False)

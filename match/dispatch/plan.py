@@ -112,7 +112,7 @@ class LayerPlan:
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
     scratch: ScratchPlan = ScratchPlan()
-    overwritable: Mapping[str, int] = field(default_factory=dict)
+    overwritable: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def units(self) -> tuple[Unit, ...]:

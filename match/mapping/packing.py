@@ -133,9 +133,9 @@ def _solved(items: Sequence[Item], alignment: int, known: Packed, least: int, mo
         beside = [n for n, one in enumerate(items) if item.over and one.first <= item.first <= one.last and n != number]
         for other in beside:
             before = model.new_bool_var("")
-            distance = _distance(item, items[other], alignment) // alignment
-            model.add(starts[number] + distance <= starts[other]).only_enforce_if(before)
-            model.add(starts[other] + sizes[other] <= starts[number]).only_enforce_if(~before)
+            apart = [_distance(*pair, alignment) // alignment for pair in ((item, items[other]), (items[other], item))]
+            model.add(starts[number] + apart[0] <= starts[other]).only_enforce_if(before)  # pyright: ignore[reportUnknownMemberType]
+            model.add(starts[other] + apart[1] <= starts[number]).only_enforce_if(~before)  # pyright: ignore[reportUnknownMemberType]
     if least < most:
         model.minimize(peak)
     solver = cp_model.CpSolver()
@@ -165,26 +165,34 @@ def gap(
     return widest
 
 
-def _in_order(items: Sequence[Item], alignment: int, steps: int) -> Packed:
+def lowest(item: Item, placed: Iterable[tuple[int, int, Item]], alignment: int) -> int:
+    """The lowest free place for an item beside others, given with where they begin and end, that are needed with it."""
+    size = aligned(item.bytes, alignment)
+    spans = [
+        (low - _distance(item, other, alignment), aligned(low + _distance(other, item, alignment), alignment))
+        if item.over or other.over
+        else (low - size, high)
+        for low, high, other in placed
+    ]
+    start = 0
+    for low, high in sorted(spans):
+        if low >= start:  # and so do all after it, the lowest are first
+            break
+        start = max(start, high)
+    return start
+
+
+def _in_order(items: Iterable[Item], alignment: int, steps: int) -> Packed:
     """Each item at the lowest place that is free at all of its steps, in this order."""
     alive: list[list[int]] = [[] for _ in range(steps)]
-    starts: list[int] = []
-    peak = 0
+    placed: list[tuple[int, int, Item]] = []
     for number, item in enumerate(items):
         lived = alive[item.first : item.last + 1]
-        others = [(starts[n], items[n]) for n in {n for at in lived for n in at}]
-        start = 0
-        for low, high in sorted(
-            (at - _distance(item, other, alignment), at + _distance(other, item, alignment)) for at, other in others
-        ):
-            if low >= start:  # and so do all after it, the lowest are first
-                break
-            start = max(start, high)
-        starts.append(start)
+        start = lowest(item, [placed[n] for n in {n for at in lived for n in at}], alignment)
+        placed.append((start, start + aligned(item.bytes, alignment), item))
         for at in lived:
             at.append(number)
-        peak = max(peak, start + aligned(item.bytes, alignment))
-    return Packed({item.key: start for item, start in zip(items, starts, strict=True)}, peak)
+    return Packed({item.key: start for start, _, item in placed}, max((end for _, end, _ in placed), default=0))
 
 
 def _distance(item: Item, other: Item, alignment: int) -> int:

@@ -46,8 +46,7 @@ class Aliases:
         return root in self._joined
 
     def overwritable(self, step: Step) -> Iterator[tuple[Value, int]]:
-        """Tensors over which a layer's output may lie, if nothing reads them after it, and if it begins so many bytes
-        before them."""
+        """Tensors over which a layer's output may lie if nothing reads them later, and by how much it begins before."""
         if not isinstance(step.plan, LayerPlan) or not step.plan.overwritable:
             return
         (output,) = step.writes
