@@ -13,10 +13,11 @@ import numpy as np
 
 from match.dispatch.plan import LayerDecision
 from match.graph.opaque import Constant
-from match.graph.operator import Array
+from match.graph.operator import Array, Operator
 from match.graph.text import arrays_of
 from match.ir.dtypes import value_range
 from match.ir.layer import Role
+from match.ir.requantization import Requantization
 from match.mapping.memory import align
 from match.mapping.packing import Item, pack
 from match.mapping.storage import storage
@@ -113,14 +114,26 @@ def _touched(row: Row) -> int:
 def _constants(row: Row) -> int:
     """Bytes of the constants that an operator reads; a number is part of the code."""
     read = (x.operator.array.nbytes for x in sources(row.covered) if isinstance(x.operator, Constant) and x.shape)
-    inside = (_stored(array, value.dtype) for value in row.covered for array in arrays_of(value.operator) if array.ndim)
+    inside = (size for x in row.covered if x.operator for size in _stored(x.operator, x.dtype))
     return sum(align(size, _ALIGNMENT) for size in (*read, *inside))
 
 
-def _stored(array: Array, dtype: str) -> int:
-    """Bytes of an array of an operator's in C: its numbers have the type of the result, if that can hold them all."""
-    if array.dtype.kind == "i" and dtype in ("int8", "uint8", "int16"):
-        low, high = value_range(dtype)
-        if low <= array.min() and array.max() <= high:
-            return array.size * np.dtype(dtype).itemsize
-    return array.nbytes
+def _stored(operator: Operator, dtype: str) -> Iterator[int]:
+    """Bytes of the arrays of an operator in C: their numbers have the type of the result, if that can hold them all.
+
+    Else they have 32 bits, if these can; parameters of a requantization have 64, but for the accumulators in it.
+    """
+    lines = [part for part in vars(operator).values() if isinstance(part, Requantization)]
+    wide = {id(array) for line in lines for array in (line.multiplier, line.bias, line.shift, line.negative_step)}
+    for array in arrays_of(operator):
+        narrow = [kind for kind in (dtype, "int32") if id(array) not in wide and _holds(kind, array)]
+        if array.ndim:
+            yield array.size * min([array.itemsize, *(np.dtype(kind).itemsize for kind in narrow)])
+
+
+def _holds(dtype: str, array: Array) -> bool:
+    """Whether an integer type has all numbers of an array of integers."""
+    if array.dtype.kind != "i" or np.dtype(dtype).kind not in "iu":
+        return False
+    low, high = value_range(dtype)
+    return bool(low <= array.min() and array.max() <= high)
