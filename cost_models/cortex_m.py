@@ -36,24 +36,28 @@ PAIR, VECTOR, WORD, LANES = 2, 16, 4, 8
 STRIP_COLUMNS = 32
 """Columns of all rows of a strip of a depthwise layer (match_arm_depthwise_conv2d.c)."""
 
-CALL = 60
-"""Instructions of a kernel call, whatever it computes."""
+CALL = 120
+"""Instructions of a layer's function and of its kernel call, whatever it computes."""
 
 ELEMENTS = {
     Op.ADD: 10.0,
     Op.LOOKUP: 4.3,
     Op.SLICE: 4.3,
-    Op.CHANNEL_LOOKUP: 7.0,
-    Op.CONCATENATE: 5.8,
+    Op.CHANNEL_LOOKUP: 10.0,
+    Op.CONCATENATE: 8.3,
     Op.MULTIPLY: 16.0,
     Op.SQUARED_DIFFERENCE: 17.0,
     Op.ABSOLUTE_DIFFERENCE: 18.0,
     Op.LOOKUP_SUM: 19.0,
     Op.LOOKUP_LINE: 18.0,
-    Op.NORMALIZE: 31.0,
-    Op.SOFTMAX: 35.0,
+    Op.QUANTIZE: 24.0,
+    Op.DEQUANTIZE: 5.0,
+    Op.FLOAT_AVG_POOL2D: 98.0,
 }
-"""Instructions of an output of operators that compute each by itself, counted; of rows in the mean of 12 and 100."""
+"""Instructions of an output of operators that compute each by itself, counted; of real averages those of 2x2."""
+
+ROWS = {Op.SOFTMAX: (132.0, 31.0), Op.LOG_SOFTMAX: (190.0, 45.0), Op.NORMALIZE: (180.0, 33.0)}
+"""Instructions of a row of operators that compute rows, and of each of its outputs, counted: of 3 to 256 outputs."""
 
 VECTOR_ELEMENTS = {Op.ADD: 2.5, Op.LOOKUP: 0.27}
 """The same with MVE."""
@@ -86,7 +90,7 @@ class CortexMCost(CostModel):
         length = tile.fy * tile.fx * tile.c
         match layer.op:
             case Op.DENSE if _is_row(tile):
-                return _up(tile.c, VECTOR) if self.vectors else 2 * _up(tile.c, WORD)
+                return 0
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE if self.vectors:
                 return 2 * _up(length, VECTOR)
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE:
@@ -120,6 +124,9 @@ class CortexMCost(CostModel):
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 output = 36 if layer.op is Op.AVG_POOL2D else 16
                 return CALL + tile.oy * tile.ox * (110 + tile.k * (output + 1.6 * tile.fy * tile.fx))
+            case Op.SOFTMAX | Op.LOG_SOFTMAX | Op.NORMALIZE:
+                row, output = ROWS[layer.op]
+                return CALL + tile.oy * tile.ox * (row + tile.k * output)
             case _:
                 own = VECTOR_ELEMENTS.get(layer.op) if self.vectors else None
                 return CALL + tile.oy * tile.ox * tile.k * (own or ELEMENTS.get(layer.op, OTHER))
@@ -139,11 +146,10 @@ class CortexMCost(CostModel):
 
     def _row(self, tile: Tile) -> float:
         """A dense layer of one row."""
+        blocks = ceil_div(tile.k, 4)
         if self.vectors:
-            blocks = ceil_div(tile.k, 4)
-            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (167 if self.long else 59))
-        pairs = ceil_div(tile.k, PAIR)
-        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (158 if self.long else 74))
+            return blocks * (11 * ceil_div(tile.c, VECTOR) + (167 if self.long else 59))
+        return blocks * (30 + 22 * ceil_div(tile.c, WORD)) + tile.k * (71 if self.long else 31.5)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Blocks of columns by channels, and the columns."""

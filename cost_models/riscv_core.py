@@ -57,6 +57,8 @@ class RiscvCoreCost(CpuCostModel):
 
     On the RTL of a core 11 to 12, and 6 where a function has other operators, too.
     """
+    channel_lookup: float = 10.0
+    """An element that is looked up in the table of its channel, taken to be no slower than in one table."""
     sliced: float = 8.0
     """An element of a slice: 7.7 to 10 in a function of its own on the RTL of a core. In others a slice is no code."""
     concatenated: float = 8.5
@@ -125,6 +127,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.element * macs + self.output * outputs
             case Op.MAX_POOL2D:  # which requantizes nothing
                 return self.element * macs + self.other * outputs
+            case Op.CHANNEL_LOOKUP:
+                return self.channel_lookup * outputs
             case Op.SLICE:
                 return self.sliced * outputs
             case Op.CONCATENATE:

@@ -57,7 +57,7 @@ void match_arm_conv2d_long(const match_tile_t *tile);
 void match_arm_grouped_conv2d(const match_tile_t *tile);
 void match_arm_grouped_conv2d_long(const match_tile_t *tile);
 
-/* A dense layer of one row; weights as above. Scratch: 2 * align4(channels_in). */
+/* A dense layer of one row; weights as above. No scratch. */
 void match_arm_dense(const match_tile_t *tile);
 void match_arm_dense_long(const match_tile_t *tile);
 
@@ -93,7 +93,7 @@ void match_mve_conv2d_long(const match_tile_t *tile);
 void match_mve_grouped_conv2d(const match_tile_t *tile);
 void match_mve_grouped_conv2d_long(const match_tile_t *tile);
 
-/* Scratch: channels_in rounded up to a multiple of 16. */
+/* No scratch. */
 void match_mve_dense(const match_tile_t *tile);
 void match_mve_dense_long(const match_tile_t *tile);
 

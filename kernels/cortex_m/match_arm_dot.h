@@ -13,7 +13,9 @@
 /* Of four columns, which take turns pair by pair: 4 sums of the first channel, then 4 of the second one. */
 void match_arm_dot_4(const uint32_t *columns, const int8_t *weights, const int8_t *end, int32_t *sums);
 
-/* Of one column: a sum of each channel. */
-void match_arm_dot_1(const uint32_t *column, const int8_t *weights, const int8_t *end, int32_t *sums);
+/* Of bytes, 4 at least and a multiple of 4, up to `end`: sums of the two channels of each of two blocks of weights, which
+ * sums[0] to sums[3] begin with. */
+void match_arm_dot_bytes(const uint8_t *bytes, const int8_t *weights, const int8_t *others, const uint8_t *end,
+                         int32_t *sums);
 
 #endif

@@ -106,6 +106,16 @@ static inline int32_t match_arm_add_upper(int32_t sum, int32_t a, int32_t b)
 #endif
 }
 
+/* The products of four bytes and of the weights of two channels (match_arm_dot.h), added to two sums. */
+static inline void match_arm_add_four(uint32_t bytes, const int8_t *weights, int32_t *sums)
+{
+    for (int32_t half = 0; half < 2; half++, weights += 4) {
+        uint32_t pair = half == 0 ? match_arm_even(bytes) : match_arm_odd(bytes), word = match_arm_load4(weights);
+        sums[0] = match_arm_pair(pair, match_arm_signed_even(word), sums[0]);
+        sums[1] = match_arm_pair(pair, match_arm_signed_odd(word), sums[1]);
+    }
+}
+
 static inline int32_t match_arm_clip(int32_t value, int32_t low, int32_t high)
 {
     return value < low ? low : value > high ? high : value;

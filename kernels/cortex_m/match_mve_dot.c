@@ -63,6 +63,34 @@ __attribute__((naked)) void match_mve_dot_1(UNUSED const int8_t *column, UNUSED 
                      "pop {r3-r7, pc}\n");
 }
 
+/* Bytes behind the last one are read as zeros, as the weights there are. */
+__attribute__((naked)) void match_mve_dot_bytes(UNUSED const uint8_t *bytes, UNUSED const int8_t *weights,
+                                                UNUSED int32_t count, UNUSED int32_t *sums)
+{
+    __asm__ volatile("push {r3-r7, lr}\n"
+                     "mov r7, r2\n"
+                     "mov r5, r1\n"
+                     "mov r1, r0\n"
+                     "clrm {r0, r2, r4, r6}\n"
+                     "vmov.i8 q3, #0x80\n"
+                     "wlstp.8 lr, r7, 2f\n"
+                     "1:\n"
+                     "vldrb.8 q0, [r1], #16\n"
+                     "vldrb.8 q1, [r5], #16\n"
+                     "veor q0, q0, q3\n"
+                     "vmladava.s8 r0, q0, q1\n"
+                     "vldrb.8 q2, [r5], #16\n"
+                     "vmladava.s8 r2, q0, q2\n"
+                     "vldrb.8 q1, [r5], #16\n"
+                     "vmladava.s8 r4, q0, q1\n"
+                     "vldrb.8 q2, [r5], #16\n"
+                     "vmladava.s8 r6, q0, q2\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     "stm r3, {r0, r2, r4, r6}\n"
+                     "pop {r3-r7, pc}\n");
+}
+
 #else
 
 void match_mve_dot_1(const int8_t *column, const int8_t *weights, int32_t length, int32_t *sums)
@@ -77,6 +105,16 @@ void match_mve_dot_2(const int8_t *columns, const int8_t *weights, int32_t lengt
 {
     match_mve_dot_1(columns, weights, length, sums);
     match_mve_dot_1(columns + length, weights, length, sums + 4);
+}
+
+void match_mve_dot_bytes(const uint8_t *bytes, const int8_t *weights, int32_t count, int32_t *sums)
+{
+    memset(sums, 0, 4 * sizeof *sums);
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t k = 0; k < 4; k++) {
+            sums[k] += (bytes[i] - 128) * weights[i / 16 * 64 + 16 * k + i % 16];
+        }
+    }
 }
 
 #endif

@@ -11,4 +11,7 @@ void match_mve_dot_2(const int8_t *columns, const int8_t *weights, int32_t lengt
 /* Of one column: 4 sums. */
 void match_mve_dot_1(const int8_t *column, const int8_t *weights, int32_t length, int32_t *sums);
 
+/* Of `count` bytes, taken less by 128: 4 sums. */
+void match_mve_dot_bytes(const uint8_t *bytes, const int8_t *weights, int32_t count, int32_t *sums);
+
 #endif

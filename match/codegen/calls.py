@@ -62,14 +62,11 @@ class _Calls:
 
     def result(self) -> Calls:
         copied = list(self._copied_ends())
-        last = dict(self._last_reads())
-        for place, step in enumerate(self._steps):
+        for step in self._steps:
             for number, tensor in enumerate(step.writes):
                 if self._aliases.root(tensor) is tensor and tensor not in self._places:
                     output = f"{self._names[step]}_output{f'_{number}' if len(step.writes) > 1 else ''}"
-                    own = Argument(Buffer(output, tensor.tensor.bytes))
-                    over = (self._places[x] for x in self._overwritable(step) if last[x] == place)
-                    self._places[tensor] = next(over, own)
+                    self._places[tensor] = Argument(Buffer(output, tensor.tensor.bytes))
         steps = [
             self._call(step, self._names[step])
             for step in self._steps
@@ -79,13 +76,6 @@ class _Calls:
         steps = [replace(step, pieces=None) if times[step.function] > 1 else step for step in steps]
         copies = in_order(Copy(self._place(tensor), target, tensor.tensor.bytes) for tensor, target in copied)
         return Calls(tuple(steps), copies, self._functions, tuple(stacked(self._constants.values())))
-
-    def _overwritable(self, step: Step) -> Iterator[Value]:
-        """Tensors in whose buffers a layer's output fits and may lie, if nothing reads them after it."""
-        for x in self._aliases.overwritable(step):
-            place = self._places.get(x)
-            if place is not None and place.buffer is not None and not place.offset:
-                yield x
 
     def _distinct(self) -> Iterator[tuple[str, CoreFunction]]:
         """The functions that are printed: of equal ones that of the first step."""
@@ -138,7 +128,8 @@ class _Calls:
             assert isinstance(step.plan, LayerPlan), "what copies nothing is not called"
             schedule = step.plan.schedule
             own = (Buffer(f"{name}_scratch", schedule.scratch),) if schedule.direct and schedule.scratch else ()
-            return CallStep(step.plan.symbol, (*reads, *writes), own, layers, source)
+            over = tuple((self._place(x), lag) for x, lag in self._aliases.overwritable(step))
+            return CallStep(step.plan.symbol, (*reads, *writes), own, layers, source, over=over)
         function = self._compiled[step]
         own = next(name for name, other in self._functions.items() if other.lowered is function.lowered)
         constants = (self._constant(data, f"{name}_constants") for data in function.constants)

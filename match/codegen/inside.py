@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
 
 from match.codegen.network import Inside
-from match.codegen.steps import CallStep, Copy, lives
+from match.codegen.steps import CallStep, Copy, laid_over, lives
 from match.frontend.model import ModelTensor, tensor_bytes
 from match.mapping.memory import align
-
-
-class _TakenBytes(NamedTuple):
-    """Bytes of the workspace that something takes from its first step to its last."""
-
-    first: int
-    last: int
-    offset: int
-    bytes: int
+from match.mapping.packing import Item, lowest
 
 
 def beside(
@@ -40,10 +31,7 @@ def beside(
         workspace_bytes: of the workspace without inputs and outputs.
         alignment: of each place, in bytes.
     """
-    rooms = [
-        _TakenBytes(life.first, life.last, offsets[life.buffer.name], life.buffer.bytes)
-        for life in lives(steps, copies)
-    ]
+    alive = lives(steps, copies)
     tensors = (*inputs, *outputs)
     last = len(steps)
     copied = {copy.source.border for copy in copies}
@@ -52,15 +40,21 @@ def beside(
         touching = [step for step, call in enumerate(steps) if number in call.tensors]
         end = last if number in copied else max(touching, default=0)
         taken[number] = (0, end) if number < len(inputs) else (min(touching, default=0), last)
+    ends: dict[Hashable, int] = {life.buffer.name: life.last for life in alive}
+    over = laid_over(steps, ends | {number: end for number, (_, end) in taken.items()})
+    placed: list[tuple[int, int, Item]] = []
+    for life in alive:
+        name, size = life.buffer.name, life.buffer.bytes
+        item = Item(name, life.first, life.last, size, over.get(name, {}))
+        placed.append((offsets[name], align(offsets[name] + size, alignment), item))
     found: dict[int, int] = {}
-    for number in sorted(taken, key=lambda n: (-tensor_bytes([tensors[n]]), n)):
-        first, last = taken[number]
-        size = tensor_bytes([tensors[number]])
-        alive = [room for room in rooms if room.first <= last and first <= room.last]
-        candidates = sorted({0, *(align(room.offset + room.bytes, alignment) for room in alive)})
-        found[number] = next(at for at in candidates if _free(at, size, alive))
-        rooms.append(_TakenBytes(first, last, found[number], size))
-    end = max((found[n] + tensor_bytes([tensors[n]]) for n in found), default=0)
+    sizes = [tensor_bytes([tensor]) for tensor in tensors]
+    for number in sorted(taken, key=lambda n: (-sizes[n], n)):
+        item = Item(number, *taken[number], sizes[number], over.get(number, {}))
+        beside = [one for one in placed if one[2].first <= item.last and item.first <= one[2].last]
+        found[number] = lowest(item, beside, alignment)
+        placed.append((found[number], align(found[number] + item.bytes, alignment), item))
+    end = max((found[n] + sizes[n] for n in found), default=0)
     return Inside(tuple(found[n] for n in range(len(tensors))), max(workspace_bytes, align(end, alignment)))
 
 
@@ -74,7 +68,3 @@ def behind(
         offsets.append(align(end, alignment))
         end = offsets[-1] + tensor_bytes([tensor])
     return Inside(tuple(offsets), align(end, alignment))
-
-
-def _free(at: int, size: int, alive: Sequence[_TakenBytes]) -> bool:
-    return all(at + size <= room.offset or room.offset + room.bytes <= at for room in alive)

@@ -9,7 +9,7 @@ from match.codegen.calls import Calls, calls
 from match.codegen.control_core import ControlCore
 from match.codegen.inside import beside
 from match.codegen.network import LayerSource, Network, Place, State
-from match.codegen.steps import WORKSPACE_ALIGNMENT, CoreFunction, lives
+from match.codegen.steps import WORKSPACE_ALIGNMENT, CoreFunction, laid_over, lives
 from match.frontend.model import Model, ModelTensor
 from match.ir.names import identifiers
 from match.mapping.memory import align
@@ -65,6 +65,11 @@ def _states(steps: Steps, alignment: int) -> Iterator[State]:
 def _planned(found: Calls) -> tuple[dict[str, int], int]:
     """The offset of each buffer in the workspace, and the bytes of that."""
     alive = lives(found.steps, found.copies)
-    items = [Item(life.buffer.name, life.stages.first, life.stages.last, life.buffer.bytes) for life in alive]
+    over = laid_over(found.steps, {life.buffer.name: life.last for life in alive})
+    items = [
+        Item(name, life.stages.first, life.stages.last, life.buffer.bytes, over.get(name, {}))
+        for life in alive
+        for name in [life.buffer.name]
+    ]
     offsets = {str(name): offset for name, offset in pack(items, WORKSPACE_ALIGNMENT, 0).offsets.items()}
     return offsets, max((offsets[life.buffer.name] + life.buffer.bytes for life in alive), default=0)

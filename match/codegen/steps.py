@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,11 @@ class Argument:
     constant: str = ""
     state: int | None = None
 
+    @property
+    def key(self) -> str | int | None:
+        """What is placed in the workspace: a buffer by its name, a tensor of the caller by its number."""
+        return self.border if self.buffer is None else self.buffer.name
+
 
 @dataclass(frozen=True)
 class CallStep:
@@ -65,6 +70,8 @@ class CallStep:
     uses: when it uses arguments and scratch, in order, of its stages; by default it is one stage.
     pieces: of an operator on the control core that writes its last argument from front to back, and touches no other
         piece of it meanwhile; None for others, and for functions that are called twice.
+    over: arguments over which the last one may lie if they are not needed any more, and if it begins so many bytes
+        before them.
     """
 
     function: str
@@ -74,6 +81,7 @@ class CallStep:
     source: str = ""
     uses: tuple[Uses, ...] = ()
     pieces: Pieces | None = None
+    over: tuple[tuple[Argument, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -145,6 +153,17 @@ def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]
         for buffer, places in touched.items()
         for stages in [[stage for _, stage in places]]
     )
+
+
+def laid_over(steps: Sequence[CallStep], last: Mapping[Hashable, int]) -> dict[Hashable, dict[Hashable, int]]:
+    """What outputs of calls may lie over, with the bytes by which they have to begin before (`Item.over`).
+
+    `last` are the last steps that need what is placed, by its keys.
+    """
+    return {
+        step.arguments[-1].key: {x.key: lag for x, lag in step.over if last.get(x.key) == number}
+        for number, step in enumerate(steps)
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,18 @@ on the control core: it joins some, and others keep tensors of their own while t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from match.dispatch.plan import LayerDecision
 from match.graph.opaque import Constant
-from match.graph.operator import Array
+from match.graph.operator import Array, Operator
 from match.graph.text import arrays_of
 from match.ir.dtypes import value_range
 from match.ir.layer import Role
+from match.ir.requantization import Requantization
 from match.mapping.memory import align
 from match.mapping.packing import Item, pack
 from match.mapping.storage import storage
@@ -59,10 +60,11 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
         0 if read.outputs and last[place] == place else _written(decision, row)
         for place, (decision, row, read) in enumerate(zip(decisions, row_of, reads, strict=True))
     ]
-    ends = dict[int, int]()
-    for place, owner in enumerate(_owners(decisions, reads, last, sizes)):
-        ends[owner] = last[place]
-    items = [Item(place, place, end, sizes[place]) for place, end in ends.items() if sizes[place]]
+    items = [
+        Item(place, place, last[place], size, {n: lag for n, lag in _under(decision, read, place, last) if sizes[n]})
+        for place, (decision, read, size) in enumerate(zip(decisions, reads, sizes, strict=True))
+        if size
+    ]
     items += [
         Item(len(decisions) + place, place, place, size) for place, size in enumerate(map(_scratch, decisions)) if size
     ]
@@ -83,16 +85,11 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
     return Estimate(whole, constants, own)
 
 
-def _owners(
-    decisions: Sequence[LayerDecision], reads: Sequence[Reads], last: Sequence[int], sizes: Sequence[int]
-) -> list[int]:
-    """Of each decision the one in whose tensor its own lies: itself, or one whose tensor it is the last to read."""
-    owners = list(range(len(decisions)))
-    for place, (decision, read) in enumerate(zip(decisions, reads, strict=True)):
-        if decision.plan is not None and decision.plan.overwritable:
-            free = (writer for writer in read.operators if last[writer] == place and sizes[writer] == sizes[place])
-            owners[place] = owners[next(free, place)]
-    return owners
+def _under(decision: LayerDecision, read: Reads, place: int, last: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The writers of tensors over which a decision's own may lie as it is the last to read them (`Item.over`)."""
+    if decision.plan is not None and decision.plan.overwritable:
+        lag = max(decision.plan.overwritable.values())
+        yield from ((writer, lag) for writer in read.operators if last[writer] == place)
 
 
 def _scratch(decision: LayerDecision) -> int:
@@ -117,14 +114,26 @@ def _touched(row: Row) -> int:
 def _constants(row: Row) -> int:
     """Bytes of the constants that an operator reads; a number is part of the code."""
     read = (x.operator.array.nbytes for x in sources(row.covered) if isinstance(x.operator, Constant) and x.shape)
-    inside = (_stored(array, value.dtype) for value in row.covered for array in arrays_of(value.operator) if array.ndim)
+    inside = (size for x in row.covered if x.operator for size in _stored(x.operator, x.dtype))
     return sum(align(size, _ALIGNMENT) for size in (*read, *inside))
 
 
-def _stored(array: Array, dtype: str) -> int:
-    """Bytes of an array of an operator's in C: its numbers have the type of the result, if that can hold them all."""
-    if array.dtype.kind == "i" and dtype in ("int8", "uint8", "int16"):
-        low, high = value_range(dtype)
-        if low <= array.min() and array.max() <= high:
-            return array.size * np.dtype(dtype).itemsize
-    return array.nbytes
+def _stored(operator: Operator, dtype: str) -> Iterator[int]:
+    """Bytes of the arrays of an operator in C: their numbers have the type of the result, if that can hold them all.
+
+    Else they have 32 bits, if these can; parameters of a requantization have 64, but for the accumulators in it.
+    """
+    lines = [part for part in vars(operator).values() if isinstance(part, Requantization)]
+    wide = {id(array) for line in lines for array in (line.multiplier, line.bias, line.shift, line.negative_step)}
+    for array in arrays_of(operator):
+        narrow = [kind for kind in (dtype, "int32") if id(array) not in wide and _holds(kind, array)]
+        if array.ndim:
+            yield array.size * min([array.itemsize, *(np.dtype(kind).itemsize for kind in narrow)])
+
+
+def _holds(dtype: str, array: Array) -> bool:
+    """Whether an integer type has all numbers of an array of integers."""
+    if array.dtype.kind != "i" or np.dtype(dtype).kind not in "iu":
+        return False
+    low, high = value_range(dtype)
+    return bool(low <= array.min() and array.max() <= high)

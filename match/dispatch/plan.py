@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, SupportsIndex, overload
 
@@ -94,8 +95,8 @@ class LayerPlan:
 
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
     `constants_at` says where the constants are: in the layer's own C, or where the network puts them. `source` is what
-    the model calls the layer, empty if that is not known. `overwritable` are the inputs in whose place the output may
-    lie.
+    the model calls the layer, empty if that is not known. `overwritable` are the inputs over which the output may lie,
+    with the bytes by which it has to begin before them.
     """
 
     symbol: str
@@ -111,7 +112,7 @@ class LayerPlan:
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
     scratch: ScratchPlan = ScratchPlan()
-    overwritable: tuple[str, ...] = ()
+    overwritable: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def units(self) -> tuple[Unit, ...]:

@@ -44,8 +44,14 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         direct=module.api if isinstance(module.api, DirectApi) else None,
         external=target.external.api if nested and target.external else None,
         scratch=_scratch(request, schedule) if isinstance(layer.attributes, Chain) else ScratchPlan(),
-        overwritable=methods.overwritable(module, layer) if module.direct and target.external is None else (),
+        overwritable=_overwritable(request, layer) if module.direct and target.external is None else {},
     )
+
+
+def _overwritable(request: Request, layer: Layer) -> dict[str, int]:
+    """What a module without a scratchpad answers, whose layers are single operators."""
+    (requantizer,) = request.requantizers
+    return methods.overwritable(request.module, layer, requantizer)
 
 
 def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_group: bool) -> OperatorPlan:

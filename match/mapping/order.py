@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from match.mapping.packing import shared
 
 MOST_STATES = 6_000
 """Sets of executed steps that are looked at, as many of each size."""
@@ -26,12 +28,12 @@ class Held:
 class Work(NamedTuple):
     """A step: steps that come before it, bytes of its own, and what it may write over what.
 
-    over: numbers of what is held, by the number of what takes its place if no later step needs it.
+    over: by the numbers of what it writes what that may lie over if no later step needs it (`mapping.packing.Item`).
     """
 
     needs: frozenset[int]
     scratch: int = 0
-    over: Mapping[int, tuple[int, ...]] = {}
+    over: Mapping[int, Mapping[int, int]] = {}
 
 
 class _Best(NamedTuple):
@@ -115,7 +117,7 @@ class _Problem:
             (
                 work.scratch
                 + sum(self._held[number].bytes for number in touched)
-                - sum(max(self._held[own].bytes for own in owns) for owns in work.over.values())
+                - sum(self._shared(output, under, under) for output, under in work.over.items())
                 for work, touched in zip(self._works, self._touched, strict=True)
             ),
             default=0,
@@ -129,10 +131,10 @@ class _Problem:
         for number in self._touched[step]:
             size, before, later = self._held[number].bytes, self._is_held(number, done), self._is_held(number, then)
             alive += size * (later - before)
-            if not before and not any(
-                self._is_held(own, done) and not self._is_held(own, then) for own in work.over.get(number, ())
-            ):
-                load += size
+            if not before:
+                under = work.over.get(number, {})
+                ending = [own for own in under if self._is_held(own, done) and not self._is_held(own, then)]
+                load += size - self._shared(number, under, ending)
         return _Best(max(best.peak, load), step, done, alive)
 
     def next_steps(self, done: int, best: _Best, given: Sequence[int]) -> Iterator[tuple[int, _Best]]:
@@ -147,6 +149,10 @@ class _Problem:
         ]
         free = next((one for one in ready if one[1].peak == best.peak and one[1].alive <= best.alive), None)
         yield from ready if free is None else [free]
+
+    def _shared(self, number: int, under: Mapping[int, int], ending: Iterable[int]) -> int:
+        """Bytes that what a step writes shares with what it lies over."""
+        return shared(self._held[number].bytes, [(self._held[own].bytes, under[own]) for own in ending])
 
     def _is_held(self, number: int, done: int) -> bool:
         """Whether bytes are held between two steps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,12 +11,17 @@ MOST_WORK = 1.0
 
 
 class Item(NamedTuple):
-    """Bytes that are taken from step `first` to step `last`, both included. `key` names them."""
+    """Bytes that are taken from step `first` to step `last`, both included. `key` names them.
+
+    over: items that end at step `first`, by their keys: this one may lie over their bytes if it begins so many bytes
+    before them, or more.
+    """
 
     key: Hashable
     first: int
     last: int
     bytes: int
+    over: Mapping[Hashable, int] = {}
 
 
 @dataclass(frozen=True)
@@ -35,15 +40,30 @@ def aligned(size: int, alignment: int) -> int:
 def loads(items: Iterable[Item], steps: int, alignment: int) -> list[int]:
     """Bytes alive at each step: no packing needs less than the largest of them."""
     change = [0] * (steps + 1)
+    items = list(items)
+    sizes = {item.key: aligned(item.bytes, alignment) for item in items}
+    saved = [0] * steps
     for item in items:
-        change[item.first] += aligned(item.bytes, alignment)
-        change[item.last + 1] -= aligned(item.bytes, alignment)
+        change[item.first] += sizes[item.key]
+        change[item.last + 1] -= sizes[item.key]
+        lags = {key: aligned(lag, alignment) for key, lag in item.over.items()}
+        saved[item.first] += shared(sizes[item.key], [(sizes[key], lag) for key, lag in lags.items()])
     total = 0
     result: list[int] = []
-    for difference in change[:-1]:
+    for difference, less in zip(change[:-1], saved, strict=True):
         total += difference
-        result.append(total)
+        result.append(total - less)
     return result
+
+
+def shared(size: int, under: Collection[tuple[int, int]]) -> int:
+    """The most bytes that something shares with what it lies over: pairs of bytes, and of bytes that it begins before.
+
+    What lies under it shares nothing with one another.
+    """
+    if not under:
+        return 0
+    return max(0, min(sum(own for own, _ in under), size - min(lag for _, lag in under)))
 
 
 def pack(items: Sequence[Item], alignment: int, limit: int, *, solve: bool = True) -> Packed:
@@ -61,6 +81,7 @@ def pack(items: Sequence[Item], alignment: int, limit: int, *, solve: bool = Tru
         lambda item: (-item.bytes * (item.last - item.first + 1), item.first),
         lambda item: (item.first, -item.bytes),
         lambda item: (-item.last, -item.bytes),
+        lambda item: (-item.bytes, -item.first),
     )
     steps = max((item.last for item in items), default=0) + 1
     enough = max(limit, *loads(items, steps, alignment))
@@ -87,8 +108,9 @@ def _least(items: Sequence[Item], alignment: int, known: Packed, enough: int) ->
 def _solved(items: Sequence[Item], alignment: int, known: Packed, least: int, most: int) -> Packed | None:
     """A packing whose peak is the smallest from `least` to `most` bytes; None if none is found.
 
-    Items are rectangles, of steps by units of the alignment, that do not overlap. The search is deterministic, and
-    given up after about a second.
+    Items are rectangles, of steps by units of the alignment, that do not overlap; those that may lie over others begin
+    a step later, and are beside each item of their first step by itself. The search is deterministic, and given up
+    after about a second.
     """
     from ortools.sat.python import cp_model
 
@@ -97,15 +119,24 @@ def _solved(items: Sequence[Item], alignment: int, known: Packed, least: int, mo
     times: list[cp_model.IntervalVar] = []
     places: list[cp_model.IntervalVar] = []
     starts: list[cp_model.IntVar] = []
-    for item in items:
-        size = aligned(item.bytes, alignment) // alignment
+    sizes = [aligned(item.bytes, alignment) // alignment for item in items]
+    for item, size in zip(items, sizes, strict=True):
         start = model.new_int_var(0, most // alignment - size, "")
         model.add_hint(start, known.offsets[item.key] // alignment)
         model.add(start + size <= peak)
-        times.append(model.new_fixed_size_interval_var(item.first, item.last - item.first + 1, ""))
-        places.append(model.new_fixed_size_interval_var(start, size, ""))
         starts.append(start)
+        first = item.first + (1 if item.over else 0)
+        if first <= item.last:
+            times.append(model.new_fixed_size_interval_var(first, item.last - first + 1, ""))
+            places.append(model.new_fixed_size_interval_var(start, size, ""))
     model.add_no_overlap_2d(times, places)
+    for number, item in enumerate(items):
+        beside = [n for n, one in enumerate(items) if item.over and one.first <= item.first <= one.last and n != number]
+        for other in beside:
+            before = model.new_bool_var("")
+            apart = [_distance(*pair, alignment) // alignment for pair in ((item, items[other]), (items[other], item))]
+            model.add(starts[number] + apart[0] <= starts[other]).only_enforce_if(before)  # pyright: ignore[reportUnknownMemberType]
+            model.add(starts[other] + apart[1] <= starts[number]).only_enforce_if(~before)  # pyright: ignore[reportUnknownMemberType]
     if least < most:
         model.minimize(peak)
     solver = cp_model.CpSolver()
@@ -135,21 +166,37 @@ def gap(
     return widest
 
 
+def lowest(item: Item, placed: Iterable[tuple[int, int, Item]], alignment: int) -> int:
+    """The lowest free place for an item beside others, given with where they begin and end, that are needed with it."""
+    size = aligned(item.bytes, alignment)
+    spans = [
+        (low - _distance(item, other, alignment), aligned(low + _distance(other, item, alignment), alignment))
+        if item.over or other.over
+        else (low - size, high)
+        for low, high, other in placed
+    ]
+    start = 0
+    for low, high in sorted(spans):
+        if low >= start:  # and so do all after it, the lowest are first
+            break
+        start = max(start, high)
+    return start
+
+
 def _in_order(items: Iterable[Item], alignment: int, steps: int) -> Packed:
     """Each item at the lowest place that is free at all of its steps, in this order."""
-    alive: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
-    offsets: dict[Hashable, int] = {}
-    peak = 0
-    for item in items:
-        size = aligned(item.bytes, alignment)
+    alive: list[list[int]] = [[] for _ in range(steps)]
+    placed: list[tuple[int, int, Item]] = []
+    for number, item in enumerate(items):
         lived = alive[item.first : item.last + 1]
-        start = 0
-        for low, high in sorted({span for at in lived for span in at}):
-            if low >= start + size:  # and so do all after it, the lowest are first
-                break
-            start = max(start, high)
-        offsets[item.key] = start
+        start = lowest(item, [placed[n] for n in {n for at in lived for n in at}], alignment)
+        placed.append((start, start + aligned(item.bytes, alignment), item))
         for at in lived:
-            at.append((start, start + size))
-        peak = max(peak, start + size)
-    return Packed(offsets, peak)
+            at.append(number)
+    return Packed({item.key: start for start, _, item in placed}, max((end for _, end, _ in placed), default=0))
+
+
+def _distance(item: Item, other: Item, alignment: int) -> int:
+    """Bytes from where an item begins to where another one may begin behind it."""
+    lag = item.over.get(other.key)
+    return aligned(item.bytes if lag is None else min(lag, item.bytes), alignment)

@@ -45,8 +45,8 @@ class Aliases:
         """Whether a tensor is a part of another one, or has parts."""
         return root in self._joined
 
-    def overwritable(self, step: Step) -> Iterator[Value]:
-        """Tensors in whose place a layer's output fits and may lie, if nothing reads them after it."""
+    def overwritable(self, step: Step) -> Iterator[tuple[Value, int]]:
+        """Tensors over which a layer's output may lie if nothing reads them later, and by how much it begins before."""
         if not isinstance(step.plan, LayerPlan) or not step.plan.overwritable:
             return
         (output,) = step.writes
@@ -54,5 +54,5 @@ class Aliases:
             return
         names = [operand.name for operand in step.plan.schedule.operands if operand.role is Role.INPUT]
         for name, x in zip(names, map(self.root, step.reads), strict=True):
-            if name in step.plan.overwritable and not self.joined(x) and x.tensor.bytes == output.tensor.bytes:
-                yield x
+            if name in step.plan.overwritable and not self.joined(x):
+                yield x, step.plan.overwritable[name]

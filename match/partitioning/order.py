@@ -50,9 +50,9 @@ def _problem(network: Steps) -> tuple[list[Work], list[Held]]:
     ], held
 
 
-def _over(step: Step, aliases: Aliases, numbers: dict[Value, int]) -> dict[int, tuple[int, ...]]:
-    inputs = tuple(numbers[x] for x in aliases.overwritable(step) if x in numbers)
-    return {numbers[step.writes[0]]: inputs} if inputs else {}
+def _over(step: Step, aliases: Aliases, numbers: dict[Value, int]) -> dict[int, dict[int, int]]:
+    under = {numbers[x]: lag for x, lag in aliases.overwritable(step) if x in numbers}
+    return {numbers[step.writes[0]]: under} if under else {}
 
 
 def _scratch(step: Step) -> int:

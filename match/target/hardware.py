@@ -360,13 +360,14 @@ class HwModule(_Described, ABC):
         """
         return pack(constants, requantizer, output_spans(layer, spans))
 
-    def overwritable(self, layer: Layer) -> tuple[str, ...]:
-        """Names of the inputs in whose place the kernel may write the output, if nothing else reads them any more.
+    def overwritable(self, layer: Layer, requantizer: Requantizer | None) -> Mapping[str, int]:
+        """Names of the inputs over which the kernel may write the output, if nothing else reads them any more.
 
-        It is asked of modules without a scratchpad about layers whose output has as many bytes. Kernels that read an
-        element after they wrote another one cannot do it.
+        With each are the bytes by which the output has to begin before that input, at least, so that no byte is written
+        before it was read for the last time: 0 where elements are read, and then written, one after the other.
+        It is asked of modules without a scratchpad.
         """
-        return ()
+        return {}
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""

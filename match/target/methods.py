@@ -97,15 +97,16 @@ def alone(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> bo
     return found
 
 
-def overwritable(module: HwModule, layer: Layer) -> tuple[str, ...]:
-    """`HwModule.overwritable`. Raises AnswerError: it fails, or these are no inputs."""
-    found = asked(module, layer, "overwritable", lambda: tuple(module.overwritable(layer)))
+def overwritable(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> dict[str, int]:
+    """`HwModule.overwritable`. Raises AnswerError: it fails, or these are no inputs with numbers of bytes."""
+    found = asked(module, layer, "overwritable", lambda: dict(module.overwritable(layer, requantizer)))
     inputs = [INPUT, ADDEND][: 1 + layer.two_inputs]
-    if not all(name in inputs for name in found):
+    if not all(name in inputs and is_a(lag, int) and lag >= 0 for name, lag in found.items()):
         raise AnswerError(
             module,
             layer,
-            f"overwritable() returned {found!r} for {words(layer)}; it must return some of {', '.join(inputs)}",
+            f"overwritable() returned {found!r} for {words(layer)}; it must return bytes, at least 0, for some of "
+            f"{', '.join(inputs)}",
         )
     return found
 

@@ -36,17 +36,23 @@ class CortexM(PulpKernels):
         self._cost = cost
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
-        """By words where layers have such a form, which nearly all of them do; else by sums of 64 bits."""
-        return FORMS[layer.op] if _is_own(layer) and layer.op in FORMS else super().forms(layer)
+        """By words where layers have such a form, which nearly all of them do; else by sums of 64 bits.
+
+        Few layers are exact with exceptions alone, which kernels of kernels/pulp know.
+        """
+        forms = super().forms(layer)
+        if layer.op not in FORMS or not _is_own(layer, None):
+            return forms
+        return (*FORMS[layer.op], *(form for form in forms if form.exceptions))
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """A kernel of match_arm.h, by operator and form, or of match_pulp.h."""
-        kernels = self._kernels if _is_own(layer) else super()
+        kernels = self._kernels if _is_own(layer, requantizer) else super()
         return kernels.kernel(layer, requantizer)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations; weights and parameters as the kernels read them."""
-        if not _is_own(layer):
+        if not _is_own(layer, requantizer):
             return super().operands(layer, requantizer)
         if requantizer is None or layer.op is Op.ADD:
             return standard_operands(layer, parameter_bytes(layer, requantizer), requantizer=requantizer)
@@ -56,28 +62,32 @@ class CortexM(PulpKernels):
         self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
     ) -> tuple[bytes, ...]:
         """The constants of a whole layer."""
-        if not _is_own(layer):
+        if not _is_own(layer, requantizer):
             return super().pack(layer, requantizer, constants, spans)
         if requantizer is None or layer.op is Op.ADD:
             return pack(constants, requantizer, spans)
         return self._kernels.pack(layer, requantizer, constants)
 
-    def overwritable(self, layer: Layer) -> tuple[str, ...]:
-        """Inputs of additions and of lookups."""
-        return (INPUT, ADDEND)[: 1 + layer.two_inputs] if _is_own(layer) and layer.op in (Op.ADD, Op.LOOKUP) else ()
+    def overwritable(self, layer: Layer, requantizer: Requantizer | None) -> dict[str, int]:
+        """The inputs of kernels that go through the output pixel by pixel."""
+        if not _is_own(layer, requantizer):
+            return {}
+        lag = self._kernels.lag(layer)
+        return {} if lag is None else dict.fromkeys((INPUT, ADDEND)[: 1 + layer.two_inputs], lag)
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """What the kernel takes; one of kernels/pulp needs the scratch that it needs there."""
-        if not _is_own(layer):
+        if not _is_own(layer, requantizer):
             return _Portable(self._cost, super().cost(layer, requantizer))
         long = requantizer is not None and requantizer.name in (LONG.name, LONG_SIGNED.name)
         return replace(self._cost, long=True) if long else self._cost
 
 
-_PRODUCT, _OUTPUT = 2.9, 10.0
-"""Instructions of a multiply-accumulate and of an output of kernels/pulp in C.
+_CALL, _PIXEL, _COPIED, _PRODUCT, _SUM, _OUTPUT = 500.0, 100.0, 10.0, 2.9, 10.0, 50.0
+"""Instructions of a layer, a pixel, a byte of its window, a multiply-accumulate, a sum and an output of kernels/pulp in C.
 
-239,000 of a dense layer of 81,920 products to 640 sums, under QEMU; those of 16 bits are taken to be no slower.
+Fitted to 40 dense layers and convolutions of 1x1 that return sums, and to 8 convolutions, under QEMU: within a fifth.
+Those of 16 bits are taken to be no slower.
 """
 
 
@@ -96,13 +106,16 @@ class _Portable(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         if layer.op not in WEIGHTED | GATES.keys():
             return self._own.compute(layer, tile)
-        instructions = _PRODUCT * layer.macs + _OUTPUT * tile.oy * tile.ox * tile.k * layer.get(ChannelGroups).outputs
-        return self._own.cycles * instructions
+        window, channels = tile.fy * tile.fx, tile.k * layer.get(ChannelGroups).outputs
+        pixel = _PIXEL + channels * (_SUM if layer.output_dtype == "int32" else _OUTPUT)
+        pixel += _COPIED * window * layer.input_channels if window > 1 else 0
+        instructions = _CALL + _PRODUCT * layer.macs + tile.oy * tile.ox * pixel
+        return self._own.cycles * instructions + self._own.flash * self._own.constants(layer, tile)
 
 
-def _is_own(layer: Layer) -> bool:
-    """Whether the kernel is one of kernels/cortex_m: those know neither activations of 16 bits nor sums as outputs."""
-    if layer.input_dtype == "int16" or layer.output_dtype == "int32":
+def _is_own(layer: Layer, requantizer: Requantizer | None) -> bool:
+    """Whether the kernel is one of kernels/cortex_m: these have neither 16 bits, nor sums as outputs, nor exceptions."""
+    if layer.input_dtype == "int16" or layer.output_dtype == "int32" or (requantizer and requantizer.exceptions):
         return False
     if layer.op is Op.ADD:
         return not layer.get(Broadcast).kind

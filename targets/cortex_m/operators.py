@@ -82,6 +82,24 @@ class Kernels:
         groups = layer.k if layer.op is Op.GROUPED_CONV2D else 1
         return self._groups(weights, line, groups, pack)
 
+    def lag(self, layer: Layer) -> int | None:
+        """Bytes by which the output has to begin before an input that lies under it; None where it must lie elsewhere.
+
+        Kernels write an output pixel when they have read all that it sees, or byte by byte when they have read all that
+        these see; MVE's depthwise one reads a pixel's channels after it wrote others of the next one.
+        """
+        match layer.op:
+            case Op.ADD | Op.LOOKUP:
+                return 0
+            case Op.CONV2D | Op.AVG_POOL2D | Op.MAX_POOL2D:
+                return _lag(layer, 0)
+            case Op.DENSE if layer.oy * layer.ox > 1:
+                return _lag(layer, 0)
+            case Op.DEPTHWISE_CONV2D if self.vectors:
+                return _lag(layer, 1)
+            case _:
+                return None
+
     def _groups(
         self,
         weights: npt.NDArray[np.int8],
@@ -114,3 +132,12 @@ class Kernels:
             return layer.fy * layer.fx if self.vectors else 4 * packing.pair_words(layer.fy) * layer.fx
         values = packing.VECTOR_BYTES if self.vectors else packing.PAIR_VALUES
         return -(-layer.fy * layer.fx * layer.c // values) * values
+
+
+def _lag(layer: Layer, ahead: int) -> int:
+    """Bytes that are written before a pixel is computed, and `ahead` pixels more, less what is read no more by then."""
+    rows = np.maximum(np.arange(layer.oy) * layer.stride[0] - layer.padding.top, 0)
+    columns = np.maximum(np.arange(layer.ox) * layer.stride[1] - layer.padding.left, 0)
+    read = (rows[:, np.newaxis] * layer.ix + columns).ravel() * layer.input_channels
+    written = (np.arange(layer.oy * layer.ox) + ahead) * layer.output_channels
+    return int(np.max(written - read, initial=0))

@@ -49,7 +49,10 @@ CORES = {
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel call, and what its output holds afterwards."""
+    """A kernel call, and what its output holds afterwards.
+
+    lag: bytes by which the output begins before the input that it lies over; -1: it lies elsewhere.
+    """
 
     kernel: str
     fields: TileFields
@@ -62,12 +65,13 @@ class Call:
     scratch: int = 0
     negative_step: int = 0
     groups: int = 0
+    lag: int = -1
 
     def request(self) -> bytes:
         """As arm_harness.c reads it. Scratch holds what others have left."""
         arrays = self.input, self.addend, self.weights, self.parameters, self.output, b"\xa5" * self.scratch
         head = struct.pack(
-            "<i48s25iqi", 1, self.kernel.encode(), *astuple(self.fields), self.negative_step, self.groups
+            "<i48s25iqii", 1, self.kernel.encode(), *astuple(self.fields), self.negative_step, self.groups, self.lag
         )
         blocks = (array if isinstance(array, bytes) else array.tobytes() for array in arrays)
         return head + b"".join(struct.pack("<i", len(block)) + block for block in blocks)

@@ -1,8 +1,9 @@
 /* Runs kernels of kernels/cortex_m for the tests: the file `requests` of the working directory, then `answers` into it,
  * both little-endian and back to back.
  *
- * A request is an int32 1, 48 bytes of name, the int32 fields of the tile, int64 negative_step, int32 groups and six arrays:
- * input, addend, weights, parameters, output, scratch, each an int32 size and bytes. An answer is the ticks of the core's timer, int32,
+ * A request is an int32 1, 48 bytes of name, the int32 fields of the tile, int64 negative_step, int32 groups, int32 lag and six
+ * arrays: input, addend, weights, parameters, output, scratch, each an int32 size and bytes. With a lag of at least 0 the
+ * output lies over the input, and begins so many bytes before it. An answer is the ticks of the core's timer, int32,
  * and the output. An int32 0 ends the requests. */
 #include <stddef.h>
 #include <stdio.h>
@@ -91,7 +92,7 @@ static void get(FILE *file, void *target, size_t bytes)
 
 static int answer(FILE *requests, FILE *answers)
 {
-    int32_t more, fields[TILE_FIELDS], sizes[ARRAYS];
+    int32_t more, lag, fields[TILE_FIELDS], sizes[ARRAYS];
     uint8_t *arrays[ARRAYS];
     char name[NAME_BYTES + 1] = {0};
     match_tile_t tile = {0};
@@ -104,6 +105,7 @@ static int answer(FILE *requests, FILE *answers)
     memcpy((char *)&tile + offsetof(match_tile_t, channels_in), fields, sizeof fields);
     get(requests, &tile.negative_step, sizeof tile.negative_step);
     get(requests, &tile.groups, sizeof tile.groups);
+    get(requests, &lag, sizeof lag);
     for (int i = 0; i < ARRAYS; i++) {
         get(requests, &sizes[i], sizeof sizes[i]);
         arrays[i] = malloc((size_t)(sizes[i] > 0 ? sizes[i] : 1));
@@ -118,6 +120,15 @@ static int answer(FILE *requests, FILE *answers)
     tile.parameters = arrays[PARAMETERS];
     tile.output = arrays[OUTPUT];
     tile.scratch = arrays[SCRATCH];
+    if (lag >= 0) {
+        size_t bytes = (size_t)(lag + sizes[INPUT]);
+        arrays[OUTPUT] = realloc(arrays[OUTPUT], bytes > (size_t)sizes[OUTPUT] ? bytes : (size_t)sizes[OUTPUT]);
+        if (arrays[OUTPUT] == NULL) {
+            fail("no memory is left");
+        }
+        tile.output = arrays[OUTPUT];
+        tile.input = memcpy(arrays[OUTPUT] + lag, arrays[INPUT], (size_t)sizes[INPUT]);
+    }
     const entry_t *entry = entries;
     while (strcmp(entry->name, name) != 0) {
         if (++entry == entries + sizeof entries / sizeof entries[0]) {

@@ -193,9 +193,7 @@ def dense_call(
     packed = weights, packing.pairs(weights) if family == "arm" else packing.vectors(weights)
     multiple = packing.PAIR_CHANNELS if family == "arm" else packing.VECTOR_CHANNELS
     kernel = "dense" if rows == (1, 1) else "dense_rows"
-    scratch = scratch_of_conv2d(family, inputs, inputs)
-    if rows == (1, 1):
-        scratch = 2 * align(inputs, 4) if family == "arm" else align(inputs, 16)
+    scratch = 0 if rows == (1, 1) else scratch_of_conv2d(family, inputs, inputs)
     call = finished(family, kernel, geometry, source, acc, packed, multiple, scratch, rng, shape, 0)
     names = "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"
     return replace(call, fields=replace(call.fields, **dict.fromkeys(names, 0)))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.arm import CORES, Call, Program, expected_in
-from tests.kernels.arm_layers import finished, random_geometry, random_shape
+from tests.kernels.arm_layers import Shape, finished, random_geometry, random_shape
 from tests.kernels.harness import Bytes, embed
 from tests.kernels.pulp_tiles import random_input
 from tests.kernels.reference import Geometry, output_strides_of, strides_of, windows
@@ -26,9 +26,9 @@ def sized(rng: np.random.Generator) -> Geometry:
     return replace(geometry, filter=(1, 1), stride=(1, 1), dilation=(1, 1), pad=(0, 0, 0, 0), spare=(0, 0))
 
 
-def addition(rng: np.random.Generator) -> Call:
+def addition(rng: np.random.Generator, shape: Shape) -> Call:
     """With sums of 32 bits, or of more."""
-    geometry, shape = sized(rng), random_shape(rng)
+    geometry = sized(rng)
     first, second = (embed(random_input(rng, geometry), margin) for margin in (shape.before, shape.behind))
     target = embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), shape.behind)
     narrow = rng.random() < 0.7
@@ -51,9 +51,9 @@ def addition(rng: np.random.Generator) -> Call:
     )
 
 
-def lookup(rng: np.random.Generator) -> Call:
+def lookup(rng: np.random.Generator, shape: Shape) -> Call:
     """Any table."""
-    geometry, shape = sized(rng), random_shape(rng)
+    geometry = sized(rng)
     source = embed(random_input(rng, geometry), shape.before)
     target = embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), shape.behind)
     table = rng.integers(0, 256, 256, np.uint8)
@@ -67,9 +67,9 @@ def lookup(rng: np.random.Generator) -> Call:
     )
 
 
-def average(rng: np.random.Generator) -> Call:
+def average(rng: np.random.Generator, shape: Shape) -> Call:
     """Some windows have more pixels than 16 bits have room for."""
-    geometry, shape = random_geometry(rng, channelwise=True), random_shape(rng)
+    geometry = random_geometry(rng, channelwise=True)
     if rng.random() < 0.1:
         geometry = Geometry(
             geometry.channels_in, geometry.channels_in, (1, 1), (19, 17), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0)
@@ -81,9 +81,9 @@ def average(rng: np.random.Generator) -> Call:
     return finished("arm", "avg_pool2d", geometry, source, acc, nothing, 1, 0, rng, shape, pad_value)
 
 
-def maximum(rng: np.random.Generator) -> Call:
+def maximum(rng: np.random.Generator, shape: Shape) -> Call:
     """Windows have a pixel inside the input."""
-    geometry, shape = random_geometry(rng, channelwise=True), random_shape(rng)
+    geometry = random_geometry(rng, channelwise=True)
     source = embed(random_input(rng, geometry), shape.before)
     target = embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), shape.behind)
     seen = windows(source.tile.astype(np.int64), geometry, -1).max(axis=(2, 3))
@@ -99,8 +99,11 @@ def maximum(rng: np.random.Generator) -> Call:
     )
 
 
+MAKERS: tuple[Callable[[np.random.Generator, Shape], Call], ...] = (addition, lookup, average, maximum)
+
+
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("make", [addition, lookup, average, maximum])
-def test_elements(arm: Callable[[str], Program], core: str, make: Callable[[np.random.Generator], Call]) -> None:
+@pytest.mark.parametrize("make", MAKERS)
+def test_elements(arm: Callable[[str], Program], core: str, make: Callable[[np.random.Generator, Shape], Call]) -> None:
     rng = np.random.default_rng(4)
-    arm(core).check([make(rng) for _ in range(CASES)])
+    arm(core).check([make(rng, random_shape(rng)) for _ in range(CASES)])

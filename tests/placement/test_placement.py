@@ -64,6 +64,67 @@ def least_peak(items: list[Item]) -> int:
     return best
 
 
+def together(one: Item, other: Item) -> bool:
+    return one.first <= other.last and other.first <= one.last
+
+
+def apart(one: Item, at: int, other: Item, there: int) -> bool:
+    """Whether two items may lie where they do, one behind the other or over it."""
+    behind = at + one.bytes <= there or there + other.bytes <= at
+    lags = [(at, there, one.over.get(other.key)), (there, at, other.over.get(one.key))]
+    return behind or any(lag is not None and low + lag <= high for low, high, lag in lags)
+
+
+def least_over(items: list[Item], most: int) -> int:
+    """Of all packings with offsets up to `most`, by the definition."""
+    best = most
+
+    def place_next(offsets: list[int], peak: int) -> None:
+        nonlocal best
+        if peak >= best:
+            return
+        if len(offsets) == len(items):
+            best = peak
+            return
+        item = items[len(offsets)]
+        for at in range(best - item.bytes):
+            if all(
+                apart(item, at, other, there)
+                for other, there in zip(items, offsets, strict=False)
+                if together(item, other)
+            ):
+                place_next([*offsets, at], max(peak, at + item.bytes))
+
+    place_next([], 0)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_some_lie_over_what_ends(seed: int) -> None:
+    random = Random(seed)
+    items: list[Item] = []
+    for number in range(5):
+        first = random.randrange(4)
+        ending = [one.key for one in items if one.last == first]
+        over = {key: random.choice((0, 1, 3)) for key in ending if random.random() < 0.7}
+        items.append(Item(number, first, min(5, first + random.randrange(3)), random.randint(1, 8), over))
+    packing = pack(items, 1, 0)
+    for one, other in itertools.combinations(items, 2):
+        if together(one, other):
+            assert apart(one, packing.offsets[one.key], other, packing.offsets[other.key])
+    assert packing.peak == max(packing.offsets[item.key] + item.bytes for item in items)
+    assert packing.peak == least_over(items, 41)
+    assert packing.peak >= max(loads(items, 6, 1))
+
+
+def test_bytes_that_are_shared() -> None:
+    """A chain of layers that write over their input takes the larger tensor and what they begin before it."""
+    items = [Item(0, 0, 1, 100), Item(1, 1, 2, 100, {0: 9}), Item(2, 2, 3, 40, {1: 4}), Item(3, 3, 3, 200, {2: 170})]
+    assert loads(items, 4, 8) == [104, 120, 112, 216]
+    packing = pack(items, 8, 0)
+    assert packing.peak == 216
+
+
 CROSSING = (121, 159, 357, 448)
 """Random items of which no order of `pack` makes the best packing."""
 
