@@ -29,7 +29,7 @@ print(json.dumps([[layer.name, layer.module, layer.cycles, layer.exact] for laye
 COMPILED = """
 import sys
 import match
-match.compile(sys.argv[1], "gap9", cache=False, jobs=1).save(sys.argv[2])
+match.compile(sys.argv[1], sys.argv[3], cache=False, jobs=1).save(sys.argv[2])
 """
 
 
@@ -60,10 +60,14 @@ def test_a_network_of_integers_is_predicted(network: Callable[[], Network], tmp_
     assert json.loads(output_without_tvm(PREDICTED, path, "gap9")) == expected
 
 
-def test_what_modules_take_is_compiled(tmp_path: Path) -> None:
-    path = NETWORKS / "autoencoder.tflite"
-    output_without_tvm(COMPILED, path, tmp_path / "without")
-    match.compile(path, "gap9", cache=False, jobs=1).save(tmp_path / "with")
+@pytest.mark.parametrize(
+    ("network", "target"), [("autoencoder", "gap9"), ("keyword_spotting", "diana"), ("resnet", "gap8")]
+)
+def test_what_modules_take_is_compiled(network: str, target: str, tmp_path: Path) -> None:
+    """Softmax, too, by the control core's kernels."""
+    path = NETWORKS / f"{network}.tflite"
+    output_without_tvm(COMPILED, path, tmp_path / "without", target)
+    match.compile(path, target, cache=False, jobs=1).save(tmp_path / "with")
     sources = [file.relative_to(tmp_path / "with") for file in (tmp_path / "with").rglob("*.[ch]")]
     assert len(sources) > 20
     assert all((tmp_path / "with" / one).read_bytes() == (tmp_path / "without" / one).read_bytes() for one in sources)
