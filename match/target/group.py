@@ -152,7 +152,8 @@ class GroupCost(OperatorsCost):
             own = [number for number, name in enumerate(self.units) if name == unit]
             cycles = self.models[own[-1]].group_calls([layer.operators[number] for number in own])
             for number, more in zip(own, cycles, strict=True):
-                first[number] = more
+                another = number > 0 and self.units[number - 1] != unit
+                first[number] = more + (self.models[number].behind_another(layer.operators[number]) if another else 0.0)
         launches = [model.launch(stage) for model, stage in zip(self.models, layer.operators, strict=True)]
         return [launches[call.operator] + (0.0 if call.first else first[call.operator]) for call in calls(layer)]
 
