@@ -152,6 +152,8 @@ class Ne16Cost(CostModel):
     """More where the cluster does both: their instructions put one another out of the caches. Three layers on GVSoC."""
     first: int = 500
     """A layer's first call of the driver, whose code is not in the instruction cache."""
+    displaced: int = 0
+    """A call of the driver in a group behind the cluster's kernels, whose code has displaced the driver's."""
     offload: int = 920
     """A layer beside its tiles, as for the cluster's own layers."""
     cycles: KernelCycles = field(default_factory=KernelCycles.measured)
@@ -250,6 +252,10 @@ class Ne16Cost(CostModel):
         """The first call of the driver, and of what the cluster does beside it."""
         first, *others = layers
         return [self.overhead(first) - self.offload, *(0.0 for _ in others)]
+
+    def behind_another(self, layer: Layer) -> float:
+        """The driver's instructions; `start` has them where the cluster computes beside NE16."""
+        return 0 if self.stream_out or self.laid_out else self.displaced
 
     def _streamed(self, layer: Layer, tile: Tile, rows: _Along, columns: _Along) -> float:
         """Cycles of a tile in parts: the cluster requantizes one while NE16 computes the next.

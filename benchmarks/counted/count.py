@@ -9,6 +9,7 @@ from pathlib import Path
 import match
 from benchmarks.counted.results import Layer
 from match.report.schema import LayerSummary, Report
+from match.target.registry import get_target
 
 TARGET = "pulp_open"
 SEED = 3
@@ -38,7 +39,9 @@ def compiled(network: str, platform: str, numerics: str = HARDWARE, module: str 
     model = path if path.suffix in (".onnx", ".tflite") else match.zoo.build(network)
     alone = module or ("cluster" if platform == "rtl" else "")
     if alone:
-        return match.compile(model, TARGET, modules=(alone,), l1=L1, fuse=False, numerics=numerics)
+        scratchpads = {one.name: one.scratchpad_api for one in get_target(TARGET).modules}
+        l1 = L1 if scratchpads.get(alone) else None
+        return match.compile(model, TARGET, modules=(alone,), l1=l1, fuse=False, numerics=numerics)
     return match.compile(model, TARGET, l1=L1, numerics=numerics)
 
 

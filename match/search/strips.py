@@ -106,7 +106,7 @@ class _Kernels:
     layer: Layer
     model: GroupCost
     _known: dict[Call, tuple[float, Starting]] = field(default_factory=dict[Call, tuple[float, Starting]])
-    _launches: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
+    _launches: dict[int, tuple[float, float, float]] = field(default_factory=dict[int, tuple[float, float, float]])
     _steps: dict[int, int] = field(default_factory=dict[int, int])
 
     def call(self, operator: int, row: int, end: int) -> Call:
@@ -121,13 +121,17 @@ class _Kernels:
             self._known[call] = float(model.compute(stage, tile)), Starting(*map(float, model.starting(stage, tile)))
         return self._known[call]
 
-    def launch(self, call: Call) -> float:
-        """Cycles of a call beside its work; those of the first call of a kernel are the same in any order."""
+    def launch(self, call: Call, *, behind_another: bool) -> float:
+        """Cycles of a call beside its work; those of the first call of a kernel are the same in any order.
+
+        `behind_another`: the call before it is another module's.
+        """
         if call.operator not in self._launches:
             stage, model = self.layer.operators[call.operator], self.model.models[call.operator]
-            self._launches[call.operator] = float(model.launch(stage)), float(model.group_calls([stage, stage])[1])
-        launch, again = self._launches[call.operator]
-        return launch + (again if call.row else 0.0)
+            asked = model.launch(stage), model.group_calls([stage, stage])[1], model.behind_another(stage)
+            self._launches[call.operator] = float(asked[0]), float(asked[1]), float(asked[2])
+        launch, again, behind = self._launches[call.operator]
+        return launch + (again if call.row else 0.0) + (behind if behind_another else 0.0)
 
     def loss(self, call: Call) -> float:
         """What a call loses in a cycle in which another module computes."""
@@ -196,6 +200,7 @@ class _Starts:
         self._of_unit: dict[str, list[int]] = {lane.unit: [] for lane in self._lanes}
         self._alone: dict[str, int] = {}
         self._now = 0.0
+        self._unit = ""  # of the call before
         waiting, begun = list(operators), list[int]()
         while waiting or begun:
             operator, may = self._next([*begun, *waiting[:1]])
@@ -245,12 +250,14 @@ class _Starts:
         """Start a call when the core may."""
         number, lane = len(self._numbers), self._lanes[call.operator]
         cycles, start = self._known.asked(call)
-        now = max(self._now + start.ahead, may) + self._known.launch(call) - start.ahead + start.before
+        another = self._unit not in ("", lane.unit)
+        launch = self._known.launch(call, behind_another=another)
+        now = max(self._now + start.ahead, may) + launch - start.ahead + start.before
         begin = self._running.start(lane.unit, now, cycles - start.before, self._known.loss(call))
         self._now = begin + start.kept if start.kept > 0 else now
         if not lane.most:
             self._now = self._running.ends[number]
-        self._numbers[call] = number
+        self._numbers[call], self._unit = number, lane.unit
         self._of_unit[lane.unit].append(number)
         if lane.alone:
             self._alone[lane.unit] = number

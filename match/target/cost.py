@@ -280,6 +280,13 @@ class CostModel:
         """
         return [0.0] * len(layers)
 
+    def behind_another(self, layer: Layer) -> float:
+        """Cycles that a kernel call in a group takes beside these if another module executes the operator before it.
+
+        To fetch instructions again that the other's have displaced, say.
+        """
+        return 0.0
+
     def starting(self, layer: Layer, tile: Tile) -> Starting:
         """How long a kernel call keeps the core that starts it: to its end, if nothing else is said."""
         return Starting(kept=self.compute(layer, tile))

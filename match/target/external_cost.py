@@ -69,6 +69,10 @@ class ExternalCost(CostModel):
         """The module's."""
         return self.module.group_calls(layers)
 
+    def behind_another(self, layer: Layer) -> float:
+        """The module's."""
+        return self.module.behind_another(layer)
+
 
 class _WholeMappings(ExternalCost):
     """The cost model of a module that predicts whole mappings: an engine sees that it does."""

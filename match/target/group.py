@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from match.ir.group import Call, calls, first_readers, rows_axis
 from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Role, input_axes, whole_axis
@@ -207,6 +208,9 @@ class GroupCost(OperatorsCost):
             cycles = self.models[own[-1][1]].group_calls([layer.operators[operator] for _, operator in own])
             for (number, _), more in zip(own, cycles, strict=True):
                 found[number] += more
+        for number, (before, one) in enumerate(pairwise(self._called(layer)), 1):
+            if self.units[before] != self.units[one]:
+                found[number] += self.models[one].behind_another(layer.operators[one])
         return found
 
     def transfer(self, layer: Layer, block: Block) -> float:

@@ -83,6 +83,9 @@ Fitted to layers on GVSoC. More than elsewhere, as the master fetches its instru
 it takes alone.
 """
 
+_DISPLACED = 500
+"""Cycles of NE16's driver in a group behind a kernel of the cluster: ResNet8, visual wake words and DS-CNN on GVSoC."""
+
 _STALLS = Stalls(2.4)
 """Cycles of the control core for one of a core with instructions and data at hand: it fetches both from L2.
 
@@ -163,6 +166,7 @@ class PulpOpen(MatchTarget):
                     dma=dma,
                     ahead=_AHEAD,
                     first=_DRIVER,
+                    displaced=_DISPLACED,
                     latencies=SIMULATED,
                     consumption=energy,
                 ),
