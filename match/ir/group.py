@@ -1,8 +1,9 @@
-"""Groups: operators that a module executes one after the other in one offload, with whole tensors between them.
+"""Groups: operators that modules execute in one offload, with whole tensors between them.
 
 A group is a `Layer` with a `Group`. Its operators form any graph without cycles whose only result is the
 output of the last operator. The innermost memory holds everything at once: the tensors from outside, the constants of
 all operators, the tensors between operators, and the output. So a group has one tile, which is all of it.
+An operator has one kernel call, or several, each of some output channels or rows.
 """
 
 from __future__ import annotations

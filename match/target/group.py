@@ -83,7 +83,8 @@ def cut_of(layer: Layer, operands: Sequence[Operand]) -> int:
     if layer.op is not Op.DENSE or layer.oy * layer.ox > 1 or any(_indivisible(part, layer) for part in constants):
         return 0
     size = sum(component_bytes(part, layer.extents) for part in constants)
-    channels = align(-(-layer.k * CUT_BYTES // size), CUT_CHANNELS)
+    parts = max(1, round(size / CUT_BYTES))
+    channels = align(-(-layer.k // parts), CUT_CHANNELS)
     return channels if channels < layer.k else 0
 
 

@@ -26,6 +26,16 @@ def test_parts_have_about_as_many_bytes_as_wanted() -> None:
     assert CUT_BYTES <= channels * (128 + 8) < CUT_BYTES + CUT_CHANNELS * (128 + 8)
 
 
+@pytest.mark.parametrize(("outputs", "parts"), [(128, 1), (176, 1), (192, 2), (288, 2), (640, 5)])
+def test_parts_are_alike(outputs: int, parts: int) -> None:
+    """None is a small rest: at 136 bytes an output, 176 are one and a half times what is wanted, and not cut yet."""
+    layer, axis = replace(DENSE, k=outputs), Axis(Dim.K, outputs)
+    own = Component("filter", (axis, Axis(Dim.C, 128))), Component("requantization", (axis,), 8)
+    channels = cut_of(layer, constants(*own)) or outputs
+    assert -(-outputs // channels) == parts
+    assert outputs % channels == 0 or outputs % channels > channels - CUT_CHANNELS * parts
+
+
 @pytest.mark.parametrize(
     "component",
     [
