@@ -199,13 +199,11 @@ class CortexMCost(CostModel):
         return laid_out + tile.k * tile.oy * (23 + row + tile.ox * (47 if self.long else 8))
 
     def _lanes(self, layer: Layer, tile: Tile) -> float:
-        """Depthwise with MVE; in 64 bits channel by channel."""
+        """Depthwise with MVE."""
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         pairs, border = ceil_div(pixels, 2), pixels - _inside(layer, tile)
         found = 144 * pairs + border * (110 + 9 * window)
-        if self.long:
-            return found + pixels * tile.k * (94 + 6 * window)
-        return found + pairs * ceil_div(tile.k, LANES) * (65 + 16 * window)
+        return found + pairs * ceil_div(tile.k, LANES) * (258 + 24.5 * window if self.long else 65 + 16 * window)
 
 
 @dataclass(frozen=True)
