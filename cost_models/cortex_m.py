@@ -68,7 +68,7 @@ OTHER = 20.0
 
 @dataclass(frozen=True)
 class CortexMCost(CostModel):
-    """Cycles of kernels of kernels/cortex_m, whole layers.
+    """Cycles of kernels of kernels/cortex_m, of whole layers and of tiles.
 
     vectors: whether the core has MVE, and kernels read weights as it multiplies them.
     cycles: of an instruction, in the mean.
@@ -89,7 +89,7 @@ class CortexMCost(CostModel):
         """Bytes, as kernels/cortex_m/match_arm.h gives them for each kernel."""
         length = tile.fy * tile.fx * tile.c
         match layer.op:
-            case Op.DENSE if _is_row(tile):
+            case Op.DENSE if _is_row(layer):
                 return 0
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE if self.vectors:
                 return 2 * _up(length, VECTOR)
@@ -116,7 +116,7 @@ class CortexMCost(CostModel):
             case Op.GROUPED_CONV2D:
                 return CALL + tile.k * self._convolution(layer, tile._replace(k=layer.get(ChannelGroups).outputs))
             case Op.DENSE:
-                return CALL + (self._row(tile) if _is_row(tile) else self._convolution(layer, tile))
+                return CALL + (self._row(tile) if _is_row(layer) else self._convolution(layer, tile))
             case Op.DEPTHWISE_CONV2D:
                 return CALL + (self._lanes(layer, tile) if self.vectors else self._strips(layer, tile))
             case Op.MATRICES:
@@ -191,7 +191,7 @@ class CortexMCost(CostModel):
         groups, strips = ceil_div(tile.k, 4), ceil_div(strip.all_rows, strip.rows)
         pairs = groups * strips * (strip.rows + 1 if strip.shared and strip.rows > 1 else strip.rows * strip.window)
         widened = tile.k * (271 + 4 * tile.fx * strip.window)
-        laid_out = widened + pairs * (156 + 29 * layer.ix) + 74 * groups * strips * strip.each * 4
+        laid_out = widened + pairs * (156 + 29 * tile.ix) + 74 * groups * strips * strip.each * 4
         if tile.fx == 3 and strip.window == 2 and layer.dilation[1] == 1 and layer.stride[1] <= 2:
             row = 9.5 * strip.outputs if layer.stride[1] == 1 else 12 * tile.ox
         else:
@@ -199,13 +199,11 @@ class CortexMCost(CostModel):
         return laid_out + tile.k * tile.oy * (23 + row + tile.ox * (47 if self.long else 8))
 
     def _lanes(self, layer: Layer, tile: Tile) -> float:
-        """Depthwise with MVE; in 64 bits channel by channel."""
+        """Depthwise with MVE."""
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         pairs, border = ceil_div(pixels, 2), pixels - _inside(layer, tile)
         found = 144 * pairs + border * (110 + 9 * window)
-        if self.long:
-            return found + pixels * tile.k * (94 + 6 * window)
-        return found + pairs * ceil_div(tile.k, LANES) * (65 + 16 * window)
+        return found + pairs * ceil_div(tile.k, LANES) * (258 + 24.5 * window if self.long else 65 + 16 * window)
 
 
 @dataclass(frozen=True)
@@ -235,8 +233,8 @@ class _Strip:
         return _Strip(window, outputs, columns, each, all_rows, rows, shared)
 
 
-def _is_row(tile: Tile) -> bool:
-    return tile.oy * tile.ox == 1
+def _is_row(layer: Layer) -> bool:
+    return layer.oy * layer.ox == 1
 
 
 def _up(size: int, multiple: int) -> int:

@@ -1,6 +1,6 @@
 /* Two pixels by eight channels at a time. */
-#include "match_arm_finish.h"
 #include "match_arm_window.h"
+#include "match_mve_finish.h"
 #include "match_mve_lanes.h"
 
 enum { LANES = MATCH_MVE_LANES, PIXELS = MATCH_MVE_PIXELS };
@@ -52,6 +52,57 @@ static void find_taps(const match_tile_t *tile, const room_t *room, int32_t row,
     }
 }
 
+#if MATCH_ARM_MVE
+/* One or two pixels in the longer form, where all channels shift by a word at least. */
+static void multiply_upper(const match_arm_finish_t *finish, const match_mve_lanes_t *job, const uint8_t *const *pixels,
+                           uint8_t *const *outputs, int32_t count)
+{
+    const int8_t *weights = job->weights;
+    const uint8_t *parameters = finish->parameters;
+    for (int32_t k = 0; k < job->channels; k += LANES) {
+        mve_pred16_t some = vctp16q((uint32_t)(job->channels - k));
+        int32x4_t sums[PIXELS][2]; /* of even channels, and of odd ones */
+        sums[0][0] = sums[0][1] = sums[1][0] = sums[1][1] = vdupq_n_s32(0);
+        const uintptr_t *taps = job->taps;
+        for (int32_t tap = job->count; tap > 0; tap--, weights += LANES) {
+            int16x8_t weight = vldrbq_s16(weights);
+            for (int32_t i = 0; i < PIXELS; i++) {
+                const uint8_t *seen = (const uint8_t *)((uintptr_t)(pixels[i] + k) + *taps++);
+                int16x8_t value = vreinterpretq_s16_u16(vldrbq_z_u16(seen, some));
+                sums[i][0] = vaddq_s32(sums[i][0], vmullbq_int_s16(value, weight));
+                sums[i][1] = vaddq_s32(sums[i][1], vmulltq_int_s16(value, weight));
+            }
+        }
+        for (uint32_t odd = 0; odd < 2; odd++, parameters += LANES / 2 * sizeof(match_arm_requant_long_t)) {
+            match_mve_upper_t p = match_mve_upper_of(parameters);
+            uint32x4_t at = vaddq_n_u32(vidupq_n_u32(0, 2), odd);
+            mve_pred16_t there = vcmphiq_u32(vdupq_n_u32((uint32_t)(job->channels - k)), at);
+            for (int32_t i = 0; i < count; i++) {
+                int32x4_t level = match_mve_upper_level(&p, finish, sums[i][odd]);
+                vstrbq_scatter_offset_p_s32((int8_t *)outputs[i] + k, at, level, there);
+            }
+        }
+    }
+}
+#endif
+
+/* Where a channel's parameters are. */
+static int32_t place_of(int32_t k)
+{
+    int32_t lane = k % LANES;
+    return k - lane + lane % 2 * (LANES / 2) + lane / 2;
+}
+
+static bool all_upper(const match_tile_t *tile)
+{
+    const match_arm_requant_long_t *parameters = tile->parameters;
+    int32_t k = 0;
+    while (k < tile->channels_out && parameters[place_of(k)].shift >= 32) {
+        k++;
+    }
+    return k == tile->channels_out;
+}
+
 /* The sum of a channel of a pixel over the taps. */
 static int32_t sum_taps(const uint8_t *first, const uintptr_t *taps, int32_t count, const int8_t *weights)
 {
@@ -75,13 +126,16 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
         match_mve_lanes(job);
         return;
     }
+    if (finish->upper) {
+        multiply_upper(finish, job, pixels, outputs, count);
+        return;
+    }
 #endif
     int32_t bytes = match_arm_parameter_bytes(finish->form);
     for (int32_t k = 0; k < tile->channels_out; k++) {
         int32_t group = k / LANES * LANES, lane = k % LANES;
-        int32_t place = group + lane % 2 * (LANES / 2) + lane / 2; /* of the parameters */
         match_arm_finish_t own = *finish;
-        own.parameters += (place - k) * bytes;
+        own.parameters += (place_of(k) - k) * bytes;
         for (int32_t i = 0; i < count; i++) {
             int32_t sum = sum_taps(pixels[i] + k, job->taps + i, job->count, job->weights + group * job->count + lane);
             sum += match_arm_addend(&own, k);
@@ -93,6 +147,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
 static void depthwise(const match_tile_t *tile, match_arm_form_t form)
 {
     match_arm_finish_t finish = match_arm_finish_of(tile, form);
+    finish.upper = form == MATCH_ARM_LONG && all_upper(tile);
     room_t room = room_of(tile);
     match_mve_lanes_t job = {
         .count = tile->filter_height * tile->filter_width,

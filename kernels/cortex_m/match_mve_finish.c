@@ -17,27 +17,13 @@ static void finish_words(const match_arm_finish_t *finish, int32_t channel, int3
     }
 }
 
-/* Upper words of sums of 64 bits, whose lower words carry. */
 static void finish_upper(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
                          int32_t step, uint8_t *const *outputs, int32_t count)
 {
     mve_pred16_t some = vctp32q((uint32_t)(channels - channel));
-    uint32x4_t at = vmulq_n_u32(vidupq_n_u32(0, 1), sizeof(match_arm_requant_long_t));
-    const int32_t *words = match_arm_parameters(finish, channel);
-    int32x4_t addend = vldrwq_gather_offset_s32(words, at);
-    int32x4_t multiplier = vldrwq_gather_offset_s32(words + 1, at);
-    int32x4_t below = vldrwq_gather_offset_s32(words + 6, at);
-    int32x4_t shift = vsubq_s32(vdupq_n_s32(32), vldrwq_gather_offset_s32(words + 7, at));
+    match_mve_upper_t p = match_mve_upper_of(match_arm_parameters(finish, channel));
     for (int32_t i = 0; i < count; i++, sums += step) {
-        int32x4_t a = vaddq_s32(vldrwq_s32(sums), addend);
-        mve_pred16_t negative = vcmpltq_s32(a, below);
-        int32x4_t low = vpselq_s32(vldrwq_gather_offset_s32(words + 4, at), vldrwq_gather_offset_s32(words + 2, at), negative);
-        int32x4_t high = vpselq_s32(vldrwq_gather_offset_s32(words + 5, at), vldrwq_gather_offset_s32(words + 3, at), negative);
-        int32x4_t word = vaddq_s32(vmulhq_s32(a, multiplier), high);
-        int32x4_t rest = vaddq_s32(vmulq_s32(a, multiplier), low);
-        mve_pred16_t carries = vcmphiq_u32(vreinterpretq_u32_s32(low), vreinterpretq_u32_s32(rest));
-        word = vshlq_s32(vaddq_m_n_s32(word, word, 1, carries), shift);
-        int32x4_t level = vminq_s32(vmaxq_s32(word, vdupq_n_s32(finish->low)), vdupq_n_s32(finish->high));
+        int32x4_t level = match_mve_upper_level(&p, finish, vldrwq_s32(sums));
         vstrbq_p_s32((int8_t *)outputs[i] + channel, level, some);
     }
 }

@@ -11,6 +11,44 @@ enum { MATCH_MVE_CHANNELS = 4 };
 void match_mve_finish_any(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
                           int32_t step, uint8_t *const *outputs, int32_t count);
 
+#if MATCH_ARM_MVE
+/* Four channels of the longer form, all of which shift by a word at least. */
+typedef struct {
+    const int32_t *words;
+    uint32x4_t at; /* bytes from one channel's words to the next one's */
+    int32x4_t addend, multiplier, below, shift;
+} match_mve_upper_t;
+
+static inline __attribute__((always_inline)) match_mve_upper_t match_mve_upper_of(const void *parameters)
+{
+    match_mve_upper_t p = {.words = parameters};
+    p.at = vmulq_n_u32(vidupq_n_u32(0, 1), sizeof(match_arm_requant_long_t));
+    p.addend = vldrwq_gather_offset_s32(p.words, p.at);
+    p.multiplier = vldrwq_gather_offset_s32(p.words + 1, p.at);
+    p.below = vldrwq_gather_offset_s32(p.words + 6, p.at);
+    p.shift = vsubq_s32(vdupq_n_s32(32), vldrwq_gather_offset_s32(p.words + 7, p.at));
+    return p;
+}
+
+/* Clipped levels: upper words of sums of 64 bits, whose lower words carry. */
+static inline __attribute__((always_inline)) int32x4_t match_mve_upper_level(const match_mve_upper_t *p,
+                                                                             const match_arm_finish_t *finish, int32x4_t sum)
+{
+    const int32_t *words = p->words;
+    int32x4_t a = vaddq_s32(sum, p->addend);
+    mve_pred16_t negative = vcmpltq_s32(a, p->below);
+    int32x4_t low = vpselq_s32(vldrwq_gather_offset_s32(words + 4, p->at), vldrwq_gather_offset_s32(words + 2, p->at),
+                               negative);
+    int32x4_t high = vpselq_s32(vldrwq_gather_offset_s32(words + 5, p->at), vldrwq_gather_offset_s32(words + 3, p->at),
+                                negative);
+    int32x4_t word = vaddq_s32(vmulhq_s32(a, p->multiplier), high);
+    int32x4_t rest = vaddq_s32(vmulq_s32(a, p->multiplier), low);
+    mve_pred16_t carries = vcmphiq_u32(vreinterpretq_u32_s32(low), vreinterpretq_u32_s32(rest));
+    word = vshlq_s32(vaddq_m_n_s32(word, word, 1, carries), p->shift);
+    return vminq_s32(vmaxq_s32(word, vdupq_n_s32(finish->low)), vdupq_n_s32(finish->high));
+}
+#endif
+
 /* The same, with the usual form and a clip from 0 on in place: q0 to q3 are addends, multipliers, biases and what sums are
  * times, q6 is the upper end, q7 shifts to the right. What is negative becomes 0 where 16 bits are left of it. */
 static inline __attribute__((always_inline)) void match_mve_finish(const match_arm_finish_t *finish, int32_t channel,

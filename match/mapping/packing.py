@@ -81,8 +81,9 @@ def pack(items: Sequence[Item], alignment: int, limit: int, *, solve: bool = Tru
         lambda item: (-item.bytes * (item.last - item.first + 1), item.first),
         lambda item: (item.first, -item.bytes),
         lambda item: (-item.last, -item.bytes),
-        lambda item: (-item.bytes, -item.first),
     )
+    if any(item.over for item in items):
+        keys = *keys, lambda item: (-item.bytes, -item.first)
     steps = max((item.last for item in items), default=0) + 1
     enough = max(limit, *loads(items, steps, alignment))
     best: Packed | None = None

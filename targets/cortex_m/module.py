@@ -17,8 +17,8 @@ from match.target.tile_constants import Spans, pack, parameter_bytes
 from match.targets.cortex_m.operators import FORMS, LONG, LONG_SIGNED, WEIGHTED, Kernels
 from match.targets.pulp.kernels import PulpKernels
 
-_OF_BYTES = frozenset({Op.MAX_POOL2D, Op.LOOKUP})
-"""Operators whose kernels requantize nothing."""
+_OF_BYTES = frozenset({Op.MAX_POOL2D, Op.LOOKUP, Op.OWN})
+"""Operators whose kernels requantize nothing, and those that an author adds."""
 
 
 class CortexM(PulpKernels):
@@ -61,12 +61,12 @@ class CortexM(PulpKernels):
     def pack(
         self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
     ) -> tuple[bytes, ...]:
-        """The constants of a whole layer."""
+        """The constants of the channels in `spans`."""
         if not _is_own(layer, requantizer):
             return super().pack(layer, requantizer, constants, spans)
         if requantizer is None or layer.op is Op.ADD:
             return pack(constants, requantizer, spans)
-        return self._kernels.pack(layer, requantizer, constants)
+        return self._kernels.pack(layer, requantizer, constants, spans)
 
     def overwritable(self, layer: Layer, requantizer: Requantizer | None) -> dict[str, int]:
         """The inputs of kernels that go through the output pixel by pixel."""
@@ -84,7 +84,7 @@ class CortexM(PulpKernels):
 
 
 _CALL, _PIXEL, _COPIED, _PRODUCT, _SUM, _OUTPUT = 500.0, 100.0, 10.0, 2.9, 10.0, 50.0
-"""Instructions of a layer, a pixel, a byte of its window, a multiply-accumulate, a sum and an output of kernels/pulp in C.
+"""Instructions of a layer, pixel, byte of a window, multiply-accumulate, sum and output of kernels/pulp in C.
 
 Fitted to 40 dense layers and convolutions of 1x1 that return sums, and to 8 convolutions, under QEMU: within a fifth.
 Those of 16 bits are taken to be no slower.
@@ -114,7 +114,7 @@ class _Portable(CostModel):
 
 
 def _is_own(layer: Layer, requantizer: Requantizer | None) -> bool:
-    """Whether the kernel is one of kernels/cortex_m: these have neither 16 bits, nor sums as outputs, nor exceptions."""
+    """Whether the kernel is one of kernels/cortex_m: without 16 bits, sums as outputs, and exceptions."""
     if layer.input_dtype == "int16" or layer.output_dtype == "int32" or (requantizer and requantizer.exceptions):
         return False
     if layer.op is Op.ADD:

@@ -17,7 +17,7 @@ from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantization, Requantizer
 from match.target import tile_constants
 from match.target.operands import FILTER, REQUANTIZATION, input_operand, output_operand, weights_operand
-from match.target.tile_constants import parameters_of
+from match.target.tile_constants import Spans, output_spans, parameters_of
 from match.targets.cortex_m import packing
 
 WORDS = replace(
@@ -66,20 +66,23 @@ class Kernels:
         weights = (Component(FILTER, (channels,), each * row),) if layer.op in WEIGHTED else ()
         return input_operand(layer), weights_operand(*weights, parameters), output_operand(layer)
 
-    def pack(self, layer: Layer, requantizer: Requantizer, constants: LayerConstants) -> tuple[bytes, ...]:
-        """The components of the constants of a whole layer."""
-        line, multiple = parameters_of(constants), self._multiple(layer)
+    def pack(
+        self, layer: Layer, requantizer: Requantizer, constants: LayerConstants, spans: Spans
+    ) -> tuple[bytes, ...]:
+        """The components of the constants of the output channels in `spans`."""
+        first, count = output_spans(layer, spans)[Dim.K]
+        line, multiple = parameters_of(constants).take(np.arange(first, first + count)), self._multiple(layer)
         pack = packing.words if requantizer.name == WORDS.name else packing.long
         filters = constants.get(Filters)
         if filters is None or layer.op not in WEIGHTED:
             return (pack(line, 0, multiple),)
-        weights = filters.values
+        weights = filters.values[first : first + count]
         if layer.op is Op.DEPTHWISE_CONV2D:
             parameters = pack(line, 0, multiple)
             if self.vectors:
                 return packing.lanes(weights[..., 0]), packing.by_lanes(parameters, requantizer.parameter_bytes)
             return packing.paired_rows(weights[..., 0]), parameters
-        groups = layer.k if layer.op is Op.GROUPED_CONV2D else 1
+        groups = spans[Dim.K][1] if layer.op is Op.GROUPED_CONV2D else 1
         return self._groups(weights, line, groups, pack)
 
     def lag(self, layer: Layer) -> int | None:

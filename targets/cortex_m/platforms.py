@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from match.target.hardware import Platform
@@ -28,6 +29,17 @@ def platforms(board: Board) -> tuple[Platform, ...]:
 
 def _kernels() -> tuple[str, ...]:
     return ("kernels/chip/match_one_core.c", *(path for folder in _FOLDERS for path in c_files(folder)))
+
+
+def with_functions(board: Board, chip: Platform) -> tuple[Platform, ...]:
+    """A PC and QEMU where the functions of `chip` on a PC stand in for those of a board with more than its RAM."""
+    sources = (*map(Path, _kernels()), *chip.sources)
+    include = (*map(Path, _INCLUDE), *(folder for folder in chip.include if str(folder) not in _INCLUDE))
+    host = replace(chip, sources=sources, include=include)
+    qemu = _qemu(board, {})
+    counter = Path("targets/cortex_m/qemu/cortex_m_qemu.c")
+    defines = {**chip.defines, **qemu.defines}
+    return host, replace(qemu, sources=(*sources, counter), include=include, defines=defines)
 
 
 def _host(defines: Mapping[str, str]) -> Platform:

@@ -38,14 +38,14 @@ def stm32h743() -> Iterator[MatchTarget]:
 @pytest.mark.parametrize(
     ("name", "taken"),
     [
-        ("pretrainedResnet_quant", {"conv2d": 9, "add": 3, "avg_pool2d": 1, "dense": 1}),
-        ("kws_ref_model", {"conv2d": 5, "depthwise_conv2d": 4, "avg_pool2d": 1, "dense": 1}),
+        ("pretrainedResnet_quant", {"lookup": 1, "conv2d": 9, "add": 3, "avg_pool2d": 1, "dense": 1}),
+        ("kws_ref_model", {"lookup": 1, "conv2d": 5, "depthwise_conv2d": 4, "avg_pool2d": 1, "dense": 1}),
         pytest.param(
             "vww_96_int8",
-            {"conv2d": 14, "depthwise_conv2d": 13, "avg_pool2d": 1, "dense": 1},
+            {"lookup": 1, "conv2d": 14, "depthwise_conv2d": 13, "avg_pool2d": 1, "dense": 1},
             marks=pytest.mark.sweep,
         ),
-        pytest.param("ad01_int8", {"dense": 10}, marks=pytest.mark.sweep),
+        pytest.param("ad01_int8", {"lookup": 1, "dense": 10}, marks=pytest.mark.sweep),
     ],
 )
 def test_networks_equal_tflite_micro(
@@ -56,10 +56,10 @@ def test_networks_equal_tflite_micro(
     shape = network.tensors[network.input].shape
     inputs = np.random.default_rng(7).integers(-128, 128, (SAMPLES, *shape)).astype(np.int8)
     model = tflite_network.cut(path, network.logits, tmp_path / f"{name}.tflite")
-    compiled = match.compile(model, stm32h743, numerics="exact")
+    compiled = match.compile(model, stm32h743, numerics="exact", modules=["tcm"])
     outputs = compiled.run({network.tensors[network.input].name: inputs}, sanitize=True)
     assert np.array_equal(next(iter(outputs.values())), tflite_network.run_micro(model, inputs))
-    assert Counter(layer.op for layer in compiled.layers if layer.module == "cortex_m7") == taken
+    assert Counter(layer.op for layer in compiled.layers if layer.module == "tcm") == taken
 
 
 def test_layers_of_every_pattern_equal_tvm(stm32h743: MatchTarget) -> None:
@@ -84,13 +84,13 @@ def test_a_convolution_and_its_pooling_are_one(stm32h743: MatchTarget) -> None:
     pooled = relay.nn.max_pool2d(layer, (3, 3), (2, 2), padding=(1, 1, 1, 1), layout="NHWC")
     network = tvm.IRModule.from_expr(relay.Function([x], pooled))
     sample = {"x": np.random.default_rng(2).integers(0, 256, (1, 15, 13, 8)).astype(np.uint8)}
-    alone = match.compile(network, stm32h743, numerics="exact", fuse=False)
+    alone = match.compile(network, stm32h743, numerics="exact", fuse=False, modules=["tcm"])
     (expected,) = alone.run(sample).values()
     assert len(np.unique(expected)) > 20
     for l1 in (None, 3000):
-        fused = match.compile(network, stm32h743, numerics="exact", objective="bytes", l1=l1)
+        fused = match.compile(network, stm32h743, numerics="exact", objective="bytes", l1=l1, modules=["tcm"])
         (chain,) = [item for item in fused.layers if item.op == "conv2d+max_pool2d"]
-        assert chain.module == "cortex_m7"
+        assert chain.module == "tcm"
         (output,) = fused.run(sample, sanitize=True).values()
         assert np.array_equal(output, expected)
 
@@ -105,7 +105,7 @@ def test_its_own_operator_is_a_layer_like_any_other(stm32h743: MatchTarget, l1: 
     output = integer_form.multiply(a, integer_form.lookup(b, f, "uint8", "uint8"), (90, 7), requantization, "uint8")
     compiled = match.compile(tvm.IRModule.from_expr(relay.Function([a, b], output)), stm32h743, l1=l1)
     (layer,) = compiled.layers
-    assert (layer.name, layer.op, layer.module, layer.candidates[-1].module) == ("gate_0", "gate", "cortex_m7", "cpu")
+    assert (layer.name, layer.op, layer.module, layer.candidates[-1].module) == ("gate_0", "gate", "tcm", "cpu")
     values = {name: rng.integers(0, 256, shape).astype(np.uint8) for name in ("a", "b")}
     outputs, (trace,) = compiled.trace(values, sanitize=True)
     product = (values["a"].astype(np.int64) - 90) * (f[values["b"]] - 7)

@@ -76,7 +76,7 @@ def test_instructions_are_those_that_are_counted(core: str, family: str, tmp_pat
         for own in CONVOLUTIONS:
             calls.append(conv2d_call(rng, family, own, shape))
             predicted.append(cost.instructions(*layer_of(own, Op.CONV2D)))
-        for own in DEPTHWISE if form == "high" else ():
+        for own in DEPTHWISE if form == "high" or family == "mve" else ():
             calls.append(depthwise_call(rng, family, own, shape))
             predicted.append(cost.instructions(*layer_of(own, Op.DEPTHWISE_CONV2D)))
         for inputs, outputs in DENSE:

@@ -9,7 +9,7 @@ import pytest
 
 from match.ir.attributes import ChannelGroups
 from match.ir.constants import Filters, LayerConstants
-from match.ir.layer import Layer, Op, Role
+from match.ir.layer import Dim, Layer, Op, Role
 from match.ir.requantization import Requantization, Requantizer
 from match.target.tile_constants import INT32, INT64
 from match.targets.cortex_m.operators import FORMS, LONG_SIGNED, WORDS, Kernels
@@ -52,9 +52,14 @@ def test_packed_constants_have_the_bytes_of_their_operand(op: Op, form: Requanti
     for _ in range(30):
         layer = layer_of(op, rng)
         (operand,) = (one for one in kernels.operands(layer, form) if one.role is Role.CONSTANT)
-        packed = kernels.pack(layer, form, constants_of(layer, rng))
+        constants = constants_of(layer, rng)
+        packed = kernels.pack(layer, form, constants, layer.spans)
         sizes = [part.element_bytes * int(np.prod([axis.room for axis in part.axes])) for part in operand.components]
         assert [len(part) for part in packed] == sizes
+        half = -(-layer.k // 16) * 8  # of whole groups of channels
+        spans = (0, min(half, layer.k)), (half, layer.k - half)
+        parts = [kernels.pack(layer, form, constants, {**layer.spans, Dim.K: span}) for span in spans if span[1] > 0]
+        assert tuple(map(b"".join, zip(*parts, strict=True))) == packed
 
 
 @pytest.mark.parametrize("vectors", [False, True])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from match.compilation.options import Numerics
-from match.dispatch.request import aligned_memories
+from match.dispatch.request import accepts, aligned_memories
 from match.ir.layer import Dim, Layer, Operand, Role
 from match.mapping.memory import block_bytes
 from match.partitioning.pattern import Match
@@ -55,7 +55,7 @@ def _accepted(module: HwModule, layer: Layer) -> bool:
             if not is_a(verdict, Verdict):
                 fault = f"{name}() returned {verdict!r} for {words(layer)}; it must return a Verdict"
                 raise AnswerError(module, layer, fault)
-    return any(pattern.check(layer).ok for pattern in module.patterns())
+    return accepts(module, layer).ok
 
 
 def _multiples(module: HwModule, layer: Layer, operands: Sequence[Operand]) -> Mapping[Dim, int]:
