@@ -56,9 +56,10 @@ class ControlCoreCost(CostModel):
         return self.kernels.scratch(layer, tile)
 
     def compute(self, layer: Layer, tile: Tile) -> float:
-        """Cycles of the kernel on all of the layer, which is one tile."""
+        """Cycles of the kernel on all of the layer, or a tile where an external memory has the tensors."""
         stalls = self.stalls_by_kind.get(layer.op, self.stalls)
-        return stalls.cycle * self.kernels.compute(layer, tile) + stalls.product * layer.macs
+        share = tile.k * tile.c * tile.oy * tile.ox / (layer.k * layer.c * layer.oy * layer.ox)
+        return stalls.cycle * self.kernels.compute(layer, tile) + stalls.product * share * layer.macs
 
     def overhead(self, layer: Layer) -> float:
         """The call."""
