@@ -18,7 +18,7 @@ def title(plan: LayerPlan) -> str:
     """What the layer is."""
     layer = plan.layer
     if isinstance(layer.attributes, Group):
-        what = f"{len(layer.operators)} operators, one after the other"
+        what = f"{len(layer.operators)} operators in one offload"
         units = " and ".join(unit.name for unit in plan.units)
         return comment(f"{layer.name}: {what}, on {units} of {plan.target}")
     shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
