@@ -99,7 +99,8 @@ def _sums(
                 padding=operator.padding,
                 dilation=operator.dilation,
                 groups=operator.groups,
-                kernel_layout=operator.kernel_layout,
+                # Of one channel both layouts have the same bytes, and TVM takes the depthwise one in groups alone.
+                kernel_layout=operator.kernel_layout if operator.groups > 1 else "HWIO",
                 pad_value=operator.pad_value,
             )
         case Dense():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from match.devtools.check.builds import SAME, Builds
 from match.devtools.check.probes import Probe, graph_of, int16_probes, probes
 from match.graph.evaluate import evaluate
 from match.graph.opaque import Opaque
@@ -15,6 +16,7 @@ from match.graph.operator import Described, Known
 from match.graph.pairs import Addition
 from match.graph.value import Graph
 from match.ir.graph import Tensor
+from match.ir.layer import Op
 from match.relay import relay, tvm
 from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
@@ -69,6 +71,12 @@ def test_operators_of_modules(layers: Sequence[Probe]) -> None:
     tensors(graph)
     assert len(graph.outputs) == len(layers)
     assert not [value for value in graph.outputs if isinstance(value.operator, Opaque)]
+
+
+def test_depthwise_filters_of_one_channel() -> None:
+    """TVM knows their layout in groups alone."""
+    build = Builds("uint8").convolution(1, 1, 3, 1, SAME, depthwise=True)
+    check(graph_of([Probe(Op.DEPTHWISE_CONV2D, "one channel", "uint8", (1, 8, 8, 1), 1, build)]))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
