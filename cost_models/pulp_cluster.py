@@ -21,6 +21,7 @@ from match.cost_models.pulp_cycles import (
     ENOUGH_SIGNS,
     LAST_OUTPUT,
     LINES,
+    LOOKED_UP_ALONE,
     LOOKUP_BYTES,
     LOOKUP_RUN,
     MANY,
@@ -436,7 +437,9 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        output = self.requantize + (looked_up(self.listed) if self.form == "int64" else 0)
+        output = self.requantize
+        if self.form == "int64" and self.listed:
+            output += looked_up(self.listed) + LOOKED_UP_ALONE
         return choose(tile.end, output + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
