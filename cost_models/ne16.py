@@ -417,8 +417,8 @@ class Ne16Cost(CostModel):
     def _taken(self, layer: Layer, rows: _Along, columns: _Along, chunks: int, width: int, distance: int) -> float:
         """Cycles in which stores wait for banks that those before them in a sub-tile have taken.
 
-        A pixel has so many, each of `width` bytes, which lie at such a distance from the one before. A strided job
-        stores its corners alone, which are two cycles apart.
+        Each pixel is stored by `chunks` stores of `width` bytes. A store begins `distance` bytes behind the one before.
+        A strided job stores only every second pixel along rows and columns, one pixel in two cycles.
         """
         bank, computed = self.latencies.bank, rows.outputs * columns.outputs
         if _strided(layer) and not self.stream_out:

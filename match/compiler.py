@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from match import run as runs
 from match.codegen.capacity import check_border
-from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
 from match.compilation.arguments import CompileArguments, PartitionArguments, check_names
 from match.compilation.options import IN_PLACES, Options
@@ -56,6 +55,7 @@ from match.run.samples import checked
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
+from match.target.sources import PACKAGE
 from match.validation.schema import ExactSummary, Validation
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from match.codegen.used import used_sources
 from match.target.hardware import Platform
-
-PACKAGE = Path(__file__).parents[1]
+from match.target.sources import PACKAGE
 
 _STDIO = "program/io.c"
 COUNT = "program/count.c"

@@ -19,7 +19,7 @@ from match.codegen.main_text import MainText
 from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry, encode
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Network
-from match.codegen.platforms import COUNT, PACKAGE, place
+from match.codegen.platforms import COUNT, place
 from match.codegen.project_folder import check_project_folder, earlier
 from match.codegen.shared_text import DirectSharedText, SharedText, plan_files
 from match.codegen.steps import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
@@ -28,6 +28,7 @@ from match.files.own import listed, replace_own
 from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes
 from match.ir.names import identifiers, network_prefix
 from match.target.hardware import MatchTarget, Platform
+from match.target.sources import PACKAGE
 
 RUNTIME = ("match_async.c", "match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
 """What networks share on all platforms."""

@@ -119,9 +119,10 @@ def _constants(row: Row) -> int:
 
 
 def _stored(operator: Operator, dtype: str) -> Iterator[int]:
-    """Bytes of the arrays of an operator in C: their numbers have the type of the result, if that can hold them all.
+    """Bytes that each array of an operator takes in C.
 
-    Else they have 32 bits, if these can; parameters of a requantization have 64, but for the accumulators in it.
+    An array has the type of the operator's result if that type can hold all of its numbers, or else int32 if that can.
+    The multipliers, biases and shifts of a requantization always have 64 bits.
     """
     lines = [part for part in vars(operator).values() if isinstance(part, Requantization)]
     wide = {id(array) for line in lines for array in (line.multiplier, line.bias, line.shift, line.negative_step)}

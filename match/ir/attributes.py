@@ -131,7 +131,7 @@ class Own(Attributes, frozen=True, tag=True):
         name: what the module calls it.
         inputs: tensors that it reads.
         constant_bytes: bytes of its constants, which all tiles share.
-        core: its name for the control core's cost model: those of its Relay operators, joined by "+".
+        core: the names of its Relay operators, joined by "+"; the control core's cost model asks for it.
         floating: whether some of these compute in floating point.
     """
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from match.codegen.c_text import comment, quoted, render, values, wrap
 from match.codegen.manifest import MANIFEST, Manifest, encode
-from match.codegen.platforms import PACKAGE
 from match.errors import InputError
 from match.files.own import check_unchanged, listed, replace_own
 from match.ir.names import identifiers, network_prefix
 from match.run import Dumps, dump, read_manifest
 from match.run import run as run_project
+from match.target.sources import PACKAGE
 
 FOLDER = "selftest"
 

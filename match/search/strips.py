@@ -200,7 +200,6 @@ class _Starts:
         self._of_unit: dict[str, list[int]] = {lane.unit: [] for lane in self._lanes}
         self._alone: dict[str, int] = {}
         self._now = 0.0
-        self._unit = ""  # of the call before
         waiting, begun = list(operators), list[int]()
         while waiting or begun:
             operator, may = self._next([*begun, *waiting[:1]])
@@ -250,14 +249,15 @@ class _Starts:
         """Start a call when the core may."""
         number, lane = len(self._numbers), self._lanes[call.operator]
         cycles, start = self._known.asked(call)
-        another = self._unit not in ("", lane.unit)
+        before = next(reversed(self._numbers), call)
+        another = self._lanes[before.operator].unit != lane.unit
         launch = self._known.launch(call, behind_another=another)
         now = max(self._now + start.ahead, may) + launch - start.ahead + start.before
         begin = self._running.start(lane.unit, now, cycles - start.before, self._known.loss(call))
         self._now = begin + start.kept if start.kept > 0 else now
         if not lane.most:
             self._now = self._running.ends[number]
-        self._numbers[call], self._unit = number, lane.unit
+        self._numbers[call] = number
         self._of_unit[lane.unit].append(number)
         if lane.alone:
             self._alone[lane.unit] = number

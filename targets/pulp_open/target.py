@@ -89,8 +89,8 @@ _DISPLACED = 500
 _STALLS = Stalls(2.4)
 """Cycles of the control core for one of a core with instructions and data at hand: it fetches both from L2.
 
-Counted on GVSoC beside what RTL counts without L2. Slices, transpositions, additions and max pooling are near this,
-others are in `_STALLS_BY_KIND`.
+It is what GVSoC counts, divided by what RTL counts of the same layers without L2. Slices, transpositions, additions
+and max pooling are near this number. Other kinds of layers have their own numbers in `_STALLS_BY_KIND`.
 """
 
 _STALLS_BY_KIND = {
@@ -107,7 +107,7 @@ _STALLS_BY_KIND = {
 }
 """Fitted to seven networks and an LSTM step by step, all of whose layers are on the core.
 
-A dense layer loads five words for sixteen products, a convolution six for thirty-two.
+A dense layer waits most: it loads five words for sixteen products, and a convolution six words for thirty-two.
 """
 
 _AHEAD = 300

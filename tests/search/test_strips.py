@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 
@@ -30,12 +31,16 @@ CONV = Layer("conv", Op.CONV2D, 8, 8, 12, 1, 12, 1, 3, 1, padding=Padding(1, 0, 
 
 @dataclass(frozen=True)
 class Unit(CostModel):
-    """A call costs so many cycles for each `step` rows that are begun, and `entry` of the core before it begins."""
+    """A call costs so many cycles for each `step` rows that are begun, and `entry` of the core before it begins.
+
+    It takes `behind` more directly behind a call of another module.
+    """
 
     row: float
     entry: float
     step: int = 1
     loss: float = 0.0
+    behind: float = 0.0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         return self.row * self.step * -(-tile.oy // self.step)
@@ -48,6 +53,9 @@ class Unit(CostModel):
 
     def beside(self, layer: Layer) -> float:
         return self.loss
+
+    def behind_another(self, layer: Layer) -> float:
+        return self.behind
 
     def transfer(self, layer: Layer, block: Block) -> float:
         return 0.0
@@ -106,6 +114,23 @@ def test_strips_end_where_a_module_computes_whole_steps() -> None:
 def test_nothing_is_cut_where_starts_take_longer(entry: float) -> None:
     asked = problem([ADD, ADD], ((~0,), (0,)), [(NE16, Unit(10, entry)), (CLUSTER, Unit(10, entry))])
     assert _strips(asked) == calls(asked.layer)
+
+
+def test_calls_behind_another_module_take_longer() -> None:
+    """Each of them, also where operators are in strips: where that is dear, modules change once."""
+    units = [(NE16, Unit(10, 5, behind=2)), (CLUSTER, Unit(10, 5, behind=3))]
+    asked = problem([ADD, ADD], ((~0,), (0,)), units)
+    schedule, model = group_schedule(asked), asked.cost_model
+    assert schedule.plan
+    assert isinstance(model, GroupCost)
+    order = [call.operator for call in schedule.plan.calls]
+    changes = [False, *(one != other for one, other in pairwise(order))]
+    expected = [5 + (2, 3)[one] * change for one, change in zip(order, changes, strict=True)]
+    assert len(order) > 2
+    assert model.of(schedule.plan).launches(asked.layer) == expected
+    dear = problem([ADD, ADD], ((~0,), (0,)), [(lane, replace(unit, behind=200)) for lane, unit in units])
+    modules = [call.operator for call in _strips(dear)]
+    assert modules == sorted(modules)
 
 
 @pytest.mark.parametrize(

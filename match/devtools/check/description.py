@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 
-from match.codegen.platforms import PACKAGE
 from match.devtools.check.external import external_problems
 from match.dispatch.plan import CPU
 from match.errors import in_a_line
@@ -16,6 +15,7 @@ from match.target.arguments import is_a
 from match.target.attributes import attribute_problems
 from match.target.hardware import DirectApi, HwModule, MatchTarget, Pattern, Platform
 from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
+from match.target.sources import PACKAGE
 
 _OPERANDS = (INPUT, ADDEND, WEIGHTS, OUTPUT)
 

@@ -8,12 +8,12 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
-from match.codegen.platforms import PACKAGE
 from match.errors import CostModelError
 from match.mapping.memory import Memory
 from match.target.answers import number
 from match.target.cost import Block
 from match.target.hardware import External, ExternalApi, ExternalPlatform, Platform
+from match.target.sources import PACKAGE
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PIECES = (Block("", (4096,), 4096, 1), Block("", (16, 16, 16), 4096, 256))
