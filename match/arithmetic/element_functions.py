@@ -134,6 +134,15 @@ FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType({**_EXAC
 """The functions of steps. "clip" takes two limits as parameters, "leaky_relu" the slope of negative numbers."""
 
 
+_TURNING = frozenset(
+    {
+        *("abs", "sin", "cos", "tan", "cosh", "power", "leaky_relu", "mod", "floor_mod"),
+        *("equal", "not_equal", "logical_xor", "isnan", "isinf", "isfinite"),
+    }
+)
+"""Functions that are not the least and the largest where an operand is: they rise here and fall there."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One of `FUNCTIONS`, of what came before.
@@ -172,6 +181,11 @@ class ElementFunction:
         """Whether a step is among them that each runtime approximates in a way of its own."""
         return any(step.function in APPROXIMATED for step in self.steps)
 
+    @cached_property
+    def turns(self) -> bool:
+        """Whether a step may be the least or the largest between the ends of its operands' ranges."""
+        return any(step.function in _TURNING for step in self.steps)
+
     def __call__(self, *x: Float32Array) -> Float32Array:
         """The results for values of the sources; with constants of channels from (n,) to (channels, n)."""
         values: list[Values] = [*x, *self.constants]
@@ -180,20 +194,22 @@ class ElementFunction:
                 values.append(step([values[operand] for operand in step.operands]))
         return self._spread(values[-1], x)
 
-    def bounds(self, *x: Float32Array) -> Ends:
+    def bounds(self, *x: Ends) -> Ends:
         """Two arrays of the results' shape: for each element the smallest and the largest result a runtime may give.
 
-        Numbers differ so little that an operator's extremes are at the ends of its operands' ranges; there, it may be
-        off by some units in the last place.
+        x: the smallest and the largest numbers of each source, one array where they are known. An operator's extremes
+        are taken to be at the ends of its operands' ranges: those of numbers that are known differ by little, others
+        ask for a function that does not turn. At the ends a result may be off by some units in the last place.
         """
-        values: list[Ends] = [(value, value) for value in (*x, *self.constants)]
+        values: list[Ends] = [*x, *((value, value) for value in self.constants)]
         with np.errstate(all="ignore"):
             for step in self.steps:
                 arguments = [values[operand] for operand in step.operands]
                 corners = np.stack(np.broadcast_arrays(*(step(ends) for ends in _corners(arguments))))
                 values.append(_widened(step, arguments, corners))
         low, high = values[-1]
-        return self._spread(low, x), self._spread(high, x)
+        sources = [least for least, _ in x]
+        return self._spread(low, sources), self._spread(high, sources)
 
     def _spread(self, result: Values, x: Sequence[Float32Array]) -> Float32Array:
         extents = np.broadcast_shapes(result.shape, *(tensor.shape for tensor in x))
@@ -206,11 +222,17 @@ def _corners(arguments: Sequence[Ends]) -> list[tuple[Values, ...]]:
 
 
 def _widened(step: Step, arguments: Sequence[Ends], corners: Values) -> Ends:
-    """The range of results at the corners and beside them: all numbers where some corners have none, and others do."""
+    """The range of results at the corners and beside them.
+
+    It is all numbers where some corners have none, and others do, and where a divisor may be 0.
+    """
     low, high = corners.min(axis=0), corners.max(axis=0)
     if not np.issubdtype(low.dtype, np.floating):
         return low, high
     uncertain = np.isnan(low) & ~np.isnan(corners).all(axis=0)
+    if step.function == "divide":
+        least, most = arguments[1]
+        uncertain |= (least < 0) & (most > 0)
     below, above = (
         np.where(uncertain, sign * np.inf, end + sign * _error(step, arguments, end))
         for sign, end in ((-1, low), (1, high))

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.tvm
 
 def network(*, dense: bool, kind: str, rectified: str, first: bool, scale: float = 0.03) -> TrainedModel:
     """A residual connection around a layer; a Relu follows the input, the layer or the sum, or none does."""
-    model = TrainedModel((1, 24) if dense else (1, 4, 12, 10))
+    model = TrainedModel((1, 96) if dense else (1, 4, 12, 10))
     if rectified == "input":
         model.add("Relu")
     source = model.quantize(scale, kind, 0 if rectified == "input" else 3)
     if dense:
-        bias = model.constant(np.linspace(-1, 1, 24, dtype=np.float32))
-        model.add("Gemm", model.weights((24, 24)), bias, transB=1)
+        bias = model.constant(np.linspace(-1, 1, 96, dtype=np.float32))
+        model.add("Gemm", model.weights((96, 96)), bias, transB=1)
     else:
         model.conv(4, pads=[1, 1, 1, 1])
         model.add("Mul", model.constant(np.float32(0.15)))

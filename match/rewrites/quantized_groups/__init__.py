@@ -38,27 +38,29 @@ from match.graph.value import Graph, Value, computed
 from match.ir.float_border import FloatQuantization
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups.choices import chosen
-from match.rewrites.quantized_groups.close_pairs import close_product, close_slopes, close_sum, joined, real_product
 from match.rewrites.quantized_groups.collected_rows import with_collected_rows
 from match.rewrites.quantized_groups.collected_windows import with_pooled_windows
+from match.rewrites.quantized_groups.element_functions import joined
 from match.rewrites.quantized_groups.function_means import function_mean
 from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.functions_by_channel import function_by_channel
-from match.rewrites.quantized_groups.functions_of_layers import function_of_sums, residual, slopes_of_sums
+from match.rewrites.quantized_groups.functions_of_layers import function_of_sums
 from match.rewrites.quantized_groups.interpolations import interpolation
 from match.rewrites.quantized_groups.layers import biased_layer, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
-from match.rewrites.quantized_groups.means import mean, mean_of_means, multiplied_mean
+from match.rewrites.quantized_groups.means import mean, multiplied_mean
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.rewrites.quantized_groups.normalizations import normalization
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
 from match.rewrites.quantized_groups.products_of_rows import with_products_of_rows
 from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
 from match.rewrites.quantized_groups.reductions import centred, reduction, running_sum
+from match.rewrites.quantized_groups.rounded_between import rounded_between
 from match.rewrites.quantized_groups.rows import softmax
 from match.rewrites.quantized_groups.scaled_layers import scaled_layer
 from match.rewrites.quantized_groups.scales_by_channel import with_one_scale
+from match.rewrites.quantized_groups.slopes import close_slopes, slopes_of_sums
 from match.rewrites.quantized_groups.written_normalizations import with_normalizations
 
 Limits = tuple[int, int]
@@ -88,10 +90,7 @@ def with_other_groups(graph: Graph, *, exact: bool) -> Graph:
 _Fusion = Callable[[Value, QuantizedType, Limits], Value | None]
 """What real numbers become in 8 bits between two limits; None for others."""
 
-_CLOSE: tuple[_Fusion, ...] = (
-    *(close_sum, close_product, close_slopes, function_of_sums, function_by_channel),
-    *(real_product, residual, mean_of_means),
-)
+_CLOSE: tuple[_Fusion, ...] = (close_slopes, function_of_sums, function_by_channel, rounded_between)
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
 

@@ -113,3 +113,10 @@ def with_constant(real: Value, function: str) -> tuple[Value, Reals] | None:
             if (numbers := numbers_of(other)) is not None:
                 return tensor, numbers.astype(np.float64)
     return None
+
+
+def joined(real: Value, function: str) -> list[Value]:
+    """What functions of a name, one within the other, take together, in order."""
+    if not is_function(real, function):
+        return [real]
+    return [source for x in real.inputs for source in joined(x, function)]

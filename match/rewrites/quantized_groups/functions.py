@@ -38,18 +38,19 @@ def function_of_elements(real: Value, output: QuantizedType, clip: tuple[int, in
         return None
     first, second = (tensor.quantization.numbers for tensor in tensors)
     pairs = first[:, None], second[None, :]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        numbers = function(*pairs)
-        middle = np.divide(numbers[127:129, 127:129], output.scale)
-    middle = np.where(np.isfinite(middle), middle, 0)  # a divisor may be 0 there
-    form = FunctionOfTwo(
-        outputs=quantize(numbers, output, clip).astype(np.int16),
-        slopes=(float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])),
-        clip=clip,
-        dtype=output.dtype,
-    )
+    numbers = function(*pairs)
+    outputs = quantize(numbers, output, clip).astype(np.int16)
+    form = FunctionOfTwo(outputs=outputs, slopes=slopes_of(numbers, output), clip=clip, dtype=output.dtype)
     exact = not _may_differ(function, pairs, output, clip)
     return computed(form, *(tensor.value for tensor in tensors), exact=exact)
+
+
+def slopes_of(numbers: Float32Array, output: QuantizedType) -> tuple[float, float]:
+    """Steps of the output by which a function of two tensors, (256, 256), rises in its middle with a level of each."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        middle = np.divide(numbers[127:129, 127:129], output.scale)
+    middle = np.where(np.isfinite(middle), middle, 0)  # a divisor may be 0 there
+    return float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
 
 
 def table_of_reals(real: Value) -> Value | None:
@@ -109,5 +110,5 @@ def _may_differ(
     """Whether onnxruntime's approximations may give another output for some values."""
     if not function.approximated:
         return False
-    low, high = (quantize(end, output, clip) for end in function.bounds(*values))
+    low, high = (quantize(end, output, clip) for end in function.bounds(*((x, x) for x in values)))
     return bool(np.any(low != high))

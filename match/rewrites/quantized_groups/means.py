@@ -15,7 +15,6 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.window_means import is_mean_of_sum
-from match.graph.elements import Dequantize
 from match.graph.float_average import FloatAverage
 from match.graph.integers import Clip
 from match.graph.make import padded
@@ -30,9 +29,6 @@ from match.rewrites.quantized_groups.element_functions import with_constant
 from match.rewrites.quantized_groups.moves import moved, without_moves
 from match.rewrites.quantized_groups.quantities import Dequantized, as_type, dequantized
 from match.rewrites.quantized_groups.reductions import reduction
-
-_ROUNDED_ONCE, _MOST_OFF = 0.5, 0.75
-"""Steps of the input by which a mean that is rounded is off, and steps of the output that it may be off by."""
 
 
 def mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
@@ -91,19 +87,3 @@ def multiplied_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -
     else:
         made = reduction(average, scaled, clip) if isinstance(average.operator, RealReduction) else None
     return None if made is None else reduce(moved, moves, replace(made, exact=False))
-
-
-def mean_of_means(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
-    """The mean of a map's means, as volumes have it, rounded twice; None where that is too coarse, and of others."""
-    if not isinstance(real.operator, RealAverage):
-        return None
-    inner, moves = without_moves(real.inputs[0])
-    source = dequantized(inner.inputs[0]) if isinstance(inner.operator, RealAverage) else None
-    if source is None or source.quantization.scale * _ROUNDED_ONCE > _MOST_OFF * output.scale:
-        return None
-    own = source.quantization
-    levels = mean(replace(inner, exact=False), own, own.limits)
-    if levels is None:
-        return None
-    numbers = computed(Dequantize(scale=own.scale, zero_point=own.zero_point), reduce(moved, moves, levels))
-    return mean(replace(real, inputs=(numbers,), exact=False), output, clip)
