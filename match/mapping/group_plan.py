@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from match.ir.group import Call, Links, calls
 from match.ir.layer import Group, Layer, Operand, Role
@@ -101,13 +102,27 @@ def _start_of(fetch: Fetch) -> int:
     return fetch.start
 
 
-def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
-    """Everything that takes room, with the steps during which it does, and its offset."""
-    sizes = Sizes(tuple(room.bytes for room in plan.outputs), tuple(room.bytes for room in plan.scratch))
+class Taken(NamedTuple):
+    """A room of a plan: of the fetch, or of the output or scratch of the operator, that `number` counts.
+
+    item: the steps during which it is taken, 2n before call n, 2n + 1 during it, and bytes.
+    """
+
+    kind: Literal["fetch", "output", "scratch"]
+    number: int
+    item: Item
+    offset: int
+
+
+def rooms(layer: Layer, plan: GroupPlan) -> list[Taken]:
+    """Everything that takes room."""
     steps = _Steps(layer, plan.calls, plan.ended)
-    items = [steps.item(number, fetch) for number, fetch in enumerate(plan.fetches)] + steps.fixed(sizes)
-    taken = (*(fetch.room for fetch in plan.fetches), *plan.outputs, *plan.scratch)
-    return [(item, room.offset) for item, room in zip(items, taken, strict=True) if room.bytes]
+    found = [
+        *(Taken("fetch", n, steps.item(n, fetch), fetch.room.offset) for n, fetch in enumerate(plan.fetches)),
+        *(Taken("output", n, steps.output(n, room.bytes), room.offset) for n, room in enumerate(plan.outputs)),
+        *(Taken("scratch", n, steps.scratch(n, room.bytes), room.offset) for n, room in enumerate(plan.scratch)),
+    ]
+    return [taken for taken in found if taken.item.bytes]
 
 
 def fault(layer: Layer, plan: GroupPlan) -> str | None:
@@ -129,7 +144,7 @@ def fault(layer: Layer, plan: GroupPlan) -> str | None:
     if len(plan.ended) != len(plan.calls) or any(end < number for number, end in enumerate(plan.ended)):
         return "a kernel call ends before it starts"
     alive: list[list[tuple[int, int, Hashable]]] = [[] for _ in range(2 * len(plan.calls) + 1)]
-    for item, offset in rooms(layer, plan):
+    for _, _, item, offset in rooms(layer, plan):
         if offset + item.bytes > plan.bytes:
             return f"{item.key} ends behind all of it"
         for step in range(item.first, item.last + 1):
@@ -248,10 +263,18 @@ class _Steps:
         """What a fetch takes, until the last call that may read it has ended."""
         return Item(("fetch", number), 2 * fetch.started, self._end(fetch.awaited, fetch.last), fetch.room.bytes)
 
+    def output(self, operator: int, size: int) -> Item:
+        """What the tensor takes that an operator writes, until the last call that reads it has ended."""
+        return Item(("output", operator), self._first[operator], self._read[operator], size)
+
+    def scratch(self, operator: int, size: int) -> Item:
+        """What an operator's kernel calls need, from the first to the last one."""
+        return Item(("scratch", operator), self._first[operator], self._last[operator], size)
+
     def fixed(self, sizes: Sizes) -> list[Item]:
         """For each operator the tensor that it writes, then for each the scratch of its kernel calls."""
-        written = (Item(("output", n), self._first[n], self._read[n], size) for n, size in enumerate(sizes.outputs))
-        scratch = (Item(("scratch", n), self._first[n], self._last[n], size) for n, size in enumerate(sizes.scratch))
+        written = (self.output(operator, size) for operator, size in enumerate(sizes.outputs))
+        scratch = (self.scratch(operator, size) for operator, size in enumerate(sizes.scratch))
         return [*written, *scratch]
 
 

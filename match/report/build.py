@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from importlib import metadata
@@ -17,7 +18,8 @@ from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
 from match.graph.operator import Array
 from match.ir.deviation import Deviation
-from match.ir.layer import Group, Layer
+from match.ir.layer import Layer
+from match.mapping.group_plan import GroupPlan, rooms
 from match.mapping.schedule import Schedule
 from match.prediction.group import operator_cycles
 from match.prediction.predict import predict
@@ -44,6 +46,7 @@ from match.report.schema import (
     OptionsSummary,
     Report,
     RequantizationSummary,
+    RoomSummary,
     RunnerUpSummary,
     ScheduleSummary,
     StateSummary,
@@ -316,11 +319,13 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
     if not layer.fused:
         return
     cycles: list[int | None] = [None] * len(layer.operators)
-    if isinstance(layer.attributes, Group):
+    calls: Counter[int] = Counter()
+    if plan.schedule.plan:
+        calls.update(call.operator for call in plan.schedule.plan.calls)
         cost = cost_model_of(plan.modules(target), layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
         cycles = [round(one) for one in operator_cycles(plan.schedule, cost)]
-    for stage, own, predicted in zip(layer.operators, plan.operators, cycles, strict=False):
+    for number, (stage, own, predicted) in enumerate(zip(layer.operators, plan.operators, cycles, strict=False)):
         channels = stage.output_channels
         removed = _removed(elements.get(own.source), stage.output_elements // channels, channels)
         yield OperatorSummary(
@@ -332,6 +337,7 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
             removed,
             _weight_bits(stage),
             own.unit.name if own.unit else plan.module,
+            calls[number] or 1,
         )
 
 
@@ -415,7 +421,20 @@ def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
             )
             for operand in schedule.operands
         ),
+        kernel_calls=len(schedule.plan.calls) if schedule.plan else 0,
+        rooms=tuple(_rooms(schedule.layer, schedule.plan)) if schedule.plan else (),
     )
+
+
+def _rooms(layer: Layer, plan: GroupPlan) -> Iterator[RoomSummary]:
+    """The rooms of a group, as its plan numbers them."""
+    for kind, number, item, offset in rooms(layer, plan):
+        if kind == "fetch":
+            fetch = plan.fetches[number]
+            what, operator = "constants" if fetch.components else "input", plan.calls[fetch.awaited].operator
+        else:
+            what, operator = kind, number
+        yield RoomSummary(what, operator, offset, item.bytes, item.first, item.last)
 
 
 def _requantization(candidate: Offer) -> RequantizationSummary | None:

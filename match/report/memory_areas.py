@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from match.errors import InputError
 from match.report.memory import main_memory_use
-from match.report.schema import LayerSummary, MemoryPlanSummary, Report
+from match.report.schema import LayerSummary, MemoryPlanSummary, Report, RoomKind, ScheduleSummary
 
 CALLERS = "inputs and outputs"
 PROGRAM = "the program"
 STATES = "states"
 SCRATCH = "the kernel's own"
 _STAY, _ACTIVATIONS = "constants that stay", "activations"
+_ROOMS: Mapping[RoomKind, str] = MappingProxyType(
+    {"input": "input", "constants": "weights", "output": "output", "scratch": SCRATCH}
+)
 
 
 @dataclass(frozen=True)
 class Area:
-    """Bytes of a memory from the beginning of step `first` to the end of step `last`; `text` says what they are.
+    """Bytes of a memory from step `first` to step `last`; `text` says what they are.
 
     label: what is written on them, if not `text`. placed: whether `offset` is their address in the memory.
+    begin, end: the share of step `first` that is over when they are taken, and that of step `last` when they are free.
     """
 
     kind: str
@@ -34,6 +39,17 @@ class Area:
     bytes: int
     label: str = ""
     placed: bool = True
+    begin: float = 0
+    end: float = 1
+
+    @property
+    def in_part(self) -> bool:
+        """Whether they are in use during a part of a step."""
+        return self.begin > 0 or self.end < 1
+
+    def is_taken(self, step: int, moment: float) -> bool:
+        """Whether the bytes are in use when a share of a step is over."""
+        return (self.first, self.begin) <= (step, moment) and (step, moment) < (self.last, self.end)
 
 
 @dataclass(frozen=True)
@@ -71,9 +87,16 @@ def with_image(network: NetworkAreas) -> MemoryAreas | None:
 
 
 def held(areas: Sequence[Area], step: int) -> int:
-    """Bytes in use in a step; an operator's own arrays may take turns at the same place."""
+    """The most bytes in use at once in a step; an operator's own arrays may take turns at the same place."""
+    own = [area for area in areas if area.first <= step <= area.last]
+    moments = {0.0, *(area.begin for area in own if area.first == step)}
+    return max(_union([area for area in own if area.is_taken(step, moment)]) for moment in moments)
+
+
+def _union(areas: Sequence[Area]) -> int:
+    """Bytes that some areas take together, those that lie over each other once."""
     total = end = 0
-    for begin, behind in sorted((a.offset, a.offset + a.bytes) for a in areas if a.first <= step <= a.last):
+    for begin, behind in sorted((area.offset, area.offset + area.bytes) for area in areas):
         total += max(0, behind - max(begin, end))
         end = max(end, behind)
     return total
@@ -208,6 +231,10 @@ def _scratchpads(report: Report, steps: Sequence[str]) -> Iterator[MemoryAreas]:
 def _buffers(layer: LayerSummary, number: int, memory: str) -> Iterator[Area]:
     if layer.schedule is None:
         return
+    innermost = layer.schedule.memories[-1].name if layer.schedule.memories else None
+    if layer.schedule.rooms:
+        yield from _rooms(layer, layer.schedule, number) if memory == innermost else ()
+        return
     end = 0
     for operand in layer.schedule.operands:
         for buffer in operand.buffers:
@@ -215,6 +242,23 @@ def _buffers(layer: LayerSummary, number: int, memory: str) -> Iterator[Area]:
                 for _ in range(buffer.buffers):
                     yield Area(operand.name, layer.name, number, number, end, buffer.bytes, operand.name, placed=False)
                     end += buffer.bytes
-    innermost = layer.schedule.memories[-1].name if layer.schedule.memories else None
     if layer.schedule.scratch_bytes and memory == innermost:
         yield Area(SCRATCH, layer.name, number, number, end, layer.schedule.scratch_bytes, SCRATCH, placed=False)
+
+
+def _rooms(layer: LayerSummary, schedule: ScheduleSummary, number: int) -> Iterator[Area]:
+    """What a group's plan sets apart, while its kernel calls take the step from left to right."""
+    moments = 2 * schedule.kernel_calls + 1
+    for room in schedule.rooms:
+        operator = layer.operators[room.operator]
+        yield Area(
+            _ROOMS[room.kind],
+            layer.name,
+            number,
+            number,
+            room.offset,
+            room.bytes,
+            f"{operator.op} {operator.source}".rstrip(),
+            begin=room.first / moments,
+            end=(room.last + 1) / moments,
+        )

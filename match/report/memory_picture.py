@@ -111,7 +111,7 @@ class _Columns:
         self.right = width - _RIGHT
         self._each = (self.right - _LEFT) / max(1, len(steps))
 
-    def x(self, step: int) -> float:
+    def x(self, step: float) -> float:
         return _LEFT + step * self._each
 
     def names(self, y: float) -> Iterator[str]:
@@ -132,6 +132,7 @@ def _drawn(panel: _Panel, columns: _Columns) -> Iterator[str]:
     at = in_use.index(peak) if peak else 0
     text = f"{memory.name}, {memory.size / KIB:.6g} KiB"
     text += f": at most {peak / KIB:.4g} KiB in use, in {_short(columns.steps[at])}" if peak else ""
+    text += "; in a group its kernel calls from left to right" if any(area.in_part for area in memory.areas) else ""
     yield f'<text x="{_LEFT}" y="{panel.top - 8:.1f}" font-weight="bold">{escape(text)}</text>'
     yield from _legend({area.kind: None for area in memory.areas}, columns.right, panel.top - 12)
     yield from _scale(panel, columns)
@@ -155,18 +156,20 @@ def _image(network: NetworkAreas, columns: _Columns, y: float) -> Iterator[str]:
 
 
 def _bar(area: Area, columns: _Columns, y: float, base: float) -> str:
-    x, end = columns.x(area.first), columns.x(area.last + 1)
+    x, end = columns.x(area.first + area.begin), columns.x(area.last + area.end)
     names = [columns.steps[number] for number in (area.first, area.last)]
     when = f"in {names[0]}" if area.first == area.last else f"from {names[0]} to {names[1]}"
     where = f" at {area.offset}" if area.placed else ""
-    text = escape(f"{area.kind}, {area.text}: {area.bytes} bytes{where}, {when}")
+    what = area.text if area.label in ("", area.kind) else area.label
+    text = escape(f"{area.kind}, {what}: {area.bytes} bytes{where}, {when}")
     shape = (
         f'<rect class="{escape(area.kind)}" x="{x:.2f}" y="{y:.2f}" width="{end - x:.2f}" '
         f'height="{max(0.5, base - y):.2f}" fill="{_COLOURS.get(area.kind, _OTHER)}" stroke="white" '
         f'stroke-width="0.3"><title>{text}</title></rect>'
     )
-    label = area.label or area.text
-    if base - y < 11 or _CHARACTER * len(label) > end - x:
+    whole = area.label or area.text
+    label = next((one for one in (whole, whole.partition(" ")[0]) if _CHARACTER * len(one) <= end - x), "")
+    if base - y < 11 or not label:
         return shape
     place = f'x="{x + 3:.2f}" y="{(y + base) / 2 + 4:.2f}"'
     return f'{shape}<text {place} pointer-events="none">{escape(label)}</text>'

@@ -201,10 +201,29 @@ class OperandSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes_moved: int
 
 
+RoomKind = Literal["input", "constants", "output", "scratch"]
+
+
+class RoomSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bytes of the innermost memory that a group's plan sets apart: a tensor, constants, or what kernels need.
+
+    `operator` is the place in the layer's `operators` of the first that reads, writes or needs it. It is taken from
+    moment `first` to moment `last`: 2n is before kernel call n, 2n + 1 during it.
+    """
+
+    kind: RoomKind
+    operator: int
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+
 class ScheduleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a layer is cut to fit: loops outermost first, the largest tile a kernel sees, bytes used per memory.
 
     `loss` is how much less of the objective (cycles, pJ or bytes) a mapping that the search left out may cost, at most.
+    A group has `kernel_calls`, and `rooms` for them in the innermost memory; no other layer has rooms.
     """
 
     loops: tuple[LoopSummary, ...]
@@ -213,6 +232,8 @@ class ScheduleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scratch_bytes: int
     loss: float
     operands: tuple[OperandSummary, ...]
+    kernel_calls: int = 0
+    rooms: tuple[RoomSummary, ...] = ()
 
 
 class RequantizationSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -268,8 +289,9 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An operator of a layer that has several, in the order in which they are computed.
 
     `cycles` are predicted for its kernel calls in a group, without what those before hide; null in a chain, whose
-    operators take turns. `module` is what executes it, empty in reports that do not say it: the layer's. `source` is
-    the operator's name in the model, empty if it is not known. `removed_channels` and `weight_bits` mean the same as
+    operators take turns. `calls` are its kernel calls in a group: several compute strips of rows, or channels.
+    `module` is what executes it, empty in reports that do not say it: the layer's. `source` is the operator's name in
+    the model, empty if it is not known. `removed_channels` and `weight_bits` mean the same as
     for a layer.
     """
 
@@ -281,6 +303,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     removed_channels: int = 0
     weight_bits: int | None = None
     module: str = ""
+    calls: int = 1
 
 
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

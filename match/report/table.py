@@ -142,6 +142,8 @@ def _operator_cell(title: str, operator: OperatorSummary) -> str:
         return "" if operator.cycles is None else f"{operator.cycles:,}"
     if title == "weight bits":
         return _weight_bits(operator)
+    if title == "loops (tile/extent)":
+        return f"{operator.calls} calls" if operator.calls > 1 else ""
     return ""
 
 

@@ -177,6 +177,33 @@ def test_scratchpads_have_each_layers_buffers(compiled: match.CompiledModel) -> 
             assert 0 <= layers[name].l1_bytes - held(buffers, step) < 64, "alignment"
 
 
+def test_a_group_lies_where_its_c_has_it() -> None:
+    """What is fetched, written and needed by kernels; whatever is in use at once lies side by side."""
+    compiled = match.compile(DIGITS, "gap9")
+    areas = network_areas(compiled.report)
+    (scratchpad,) = areas.others
+    (text,) = (text for name, text in project_files(compiled._network, compiled._target).items() if "group" in name)
+    fetched = {name: offsets_of(text, rf"fetch_{name}\(&transfers\[\d+\], ") for name in ("input", "weights")}
+    assigned = {name: offsets_of(text, rf"tiles\[\d+\]\.{name} = ") for name in ("output", "scratch")}
+    own = [area for area in scratchpad.areas if area.placed]
+    for kind, offsets in {**fetched, "output": assigned["output"], "the kernel's own": assigned["scratch"]}.items():
+        assert {area.offset for area in own if area.kind == kind} == offsets, kind
+    for moment in {area.begin for area in own}:
+        alive = sorted((area for area in own if area.is_taken(own[0].first, moment)), key=lambda area: area.offset)
+        assert all(low.offset + low.bytes <= high.offset for low, high in pairwise(alive))
+        assert sum(area.bytes for area in alive) <= held(scratchpad.areas, own[0].first) <= scratchpad.used
+    assert scratchpad.used <= scratchpad.size
+    (group,) = (layer for layer in compiled.report.layers if layer.name == areas.steps[own[0].first])
+    assert group.schedule is not None
+    kernels = re.findall(r"_start\(match_\w+, &tiles", text)
+    assert sum(operator.calls for operator in group.operators) == group.schedule.kernel_calls == len(kernels)
+
+
+def offsets_of(text: str, before: str) -> set[int]:
+    """Where in L1 the C of a group has what comes after a pattern."""
+    return {int(found or 0) for found in re.findall(rf"{before}l1(?: \+ (\d+))?", text)}
+
+
 def test_the_picture_of_any_network(compiled: match.CompiledModel, tmp_path: Path) -> None:
     compiled.save_memory_map(tmp_path / "memory.svg")
     picture = ElementTree.parse(tmp_path / "memory.svg").getroot()

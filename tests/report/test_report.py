@@ -88,7 +88,7 @@ SECTIONS = {
     "options": ("OptionsSummary",),
     "totals": ("Totals",),
     "layers": ("LayerSummary", "CandidateSummary", "RunnerUpSummary", "MovedSummary", "OperatorSummary"),
-    "schedule": ("ScheduleSummary", "LoopSummary", "OperandSummary", "BufferSummary"),
+    "schedule": ("ScheduleSummary", "LoopSummary", "OperandSummary", "BufferSummary", "RoomSummary"),
     "requantization": ("RequantizationSummary",),
     "advice": ("Advice",),
     "moved_outputs": ("MovedOutputs", "MovedOutput"),

@@ -95,11 +95,11 @@ def _chart(memory: MemoryAreas, network: NetworkAreas, places: Mapping[str, int]
         columns = source(
             {
                 "layer": [places.get(area.text, -1) for area in areas],
-                "left": [area.first - 0.5 for area in areas],
-                "right": [area.last + 0.5 for area in areas],
+                "left": [area.first + area.begin - 0.5 for area in areas],
+                "right": [area.last + area.end - 0.5 for area in areas],
                 "bottom": [area.offset for area in areas],
                 "top": [area.offset + area.bytes for area in areas],
-                "text": [area.text for area in areas],
+                "text": [area.text if area.label in ("", area.kind) else area.label for area in areas],
                 "bytes": [size(area.bytes) for area in areas],
                 "from": [steps[area.first] if steps else "" for area in areas],
                 "to": [steps[area.last] if steps else "" for area in areas],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from match.report import Report
@@ -79,8 +80,8 @@ def test_each_memory_has_its_areas_and_its_fullest_moment(opened: Opener, digits
             "model.renderers.flatMap(({ data_source: { data } }) => data.text.map((text, i) => "
             "[data.left[i], data.right[i], data.bottom[i], data.top[i]]))",
         )
-        wanted = [[a.first - 0.5, a.last + 0.5, a.offset, a.offset + a.bytes] for a in memory.areas]
-        assert sorted(drawn) == sorted(wanted)
+        wanted = [[a.first + a.begin - 0.5, a.last + a.end - 0.5, a.offset, a.offset + a.bytes] for a in memory.areas]
+        assert np.allclose(sorted(drawn), sorted(wanted), rtol=0, atol=1e-9)
         in_use = [held(memory.areas, step) for step in range(len(network.steps))]
         fullest = in_use.index(max(in_use))
         frame = "model.center.filter((one) => one.type === 'BoxAnnotation').map((one) => [one.left, one.right])"
