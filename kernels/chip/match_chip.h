@@ -1,5 +1,5 @@
-/* The functions of a chip with one scratchpad and one module, for targets that have no names of their own for them
- * (match/chip.py). The chip's C defines them; match_host_chip.c does on a PC.
+/* The functions of a chip with one scratchpad and one module, or two, for targets that have no names of their own for them
+ * (match/target/chip.py). The chip's C defines them; match_host_chip.c does on a PC.
  *
  * Status is MATCH_OK or one of the errors in match_status.h. Blocks begin at multiples of 4 at least and are freed in
  * reverse order; there is no room where allocation gives NULL, and to free NULL does nothing. */
@@ -40,5 +40,9 @@ int32_t match_chip_wait_transfer(match_chip_transfer_t *transfer);
 /* Start a kernel on a tile that stays as it is until the wait; wait for the kernel started last. */
 int32_t match_chip_start(match_kernel_t kernel, const match_tile_t *tile);
 int32_t match_chip_wait(void);
+
+/* The same of a second module, which computes out of the scratchpad, too, while the first one may compute. */
+int32_t match_chip_start_second(match_kernel_t kernel, const match_tile_t *tile);
+int32_t match_chip_wait_second(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* A chip on a PC. Its memories are arenas as small as the chip's, transfers are as late as they may be, and the core
- * computes what its module would. */
+/* A chip on a PC. Its memories are arenas as small as the chip's, transfers are as late as they may be, and so is what its
+ * modules compute: the core does that when it waits for them. */
 #include "match_chip.h"
 
 #include <string.h>
@@ -13,9 +13,19 @@ static match_arena_t scratchpad;
 static match_arena_t main_memory;
 static match_host_dma_t transfers[TRANSFERS];
 
+/* A kernel that was started on a tile, and not waited for; none: NULL. */
+typedef struct {
+    match_kernel_t kernel;
+    const match_tile_t *tile;
+} started_t;
+
+static started_t first;
+static started_t second;
+
 int32_t match_chip_open(void)
 {
     memset(transfers, 0, sizeof transfers);
+    first = second = (started_t){0};
     int32_t status = match_arena_open(&scratchpad, MATCH_CHIP_SCRATCHPAD_BYTES, 4);
     return status == MATCH_OK ? match_arena_open(&main_memory, MATCH_CHIP_MAIN_BYTES, 4) : status;
 }
@@ -93,13 +103,41 @@ int32_t match_chip_wait_transfer(match_chip_transfer_t *transfer)
     return MATCH_OK;
 }
 
+/* MATCH_ERROR_COMPUTE if another one is waited for. */
+static int32_t start(started_t *module, match_kernel_t kernel, const match_tile_t *tile)
+{
+    if (module->kernel != NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    *module = (started_t){kernel, tile};
+    return MATCH_OK;
+}
+
+static int32_t finish(started_t *module)
+{
+    if (module->kernel != NULL) {
+        module->kernel(module->tile);
+    }
+    *module = (started_t){0};
+    return MATCH_OK;
+}
+
 int32_t match_chip_start(match_kernel_t kernel, const match_tile_t *tile)
 {
-    kernel(tile);
-    return MATCH_OK;
+    return start(&first, kernel, tile);
 }
 
 int32_t match_chip_wait(void)
 {
-    return MATCH_OK;
+    return finish(&first);
+}
+
+int32_t match_chip_start_second(match_kernel_t kernel, const match_tile_t *tile)
+{
+    return start(&second, kernel, tile);
+}
+
+int32_t match_chip_wait_second(void)
+{
+    return finish(&second);
 }

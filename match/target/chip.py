@@ -1,4 +1,4 @@
-"""A chip with one scratchpad and one module, under the names of kernels/chip/match_chip.h.
+"""A chip with one scratchpad and one module, or two that share it, under the names of kernels/chip/match_chip.h.
 
 Its author writes those functions once, for the chip; on a PC they are there already. Chips with more, or with a
 driver that has its own names, say what these are in a `ModuleApi` and a `TargetApi` of their own.
@@ -32,8 +32,12 @@ API = TargetApi(
 """The C functions of the chip as a whole."""
 
 
-def module_api(*headers: str) -> ModuleApi:
-    """The C functions of the module; `headers` declare its kernels."""
+def module_api(*headers: str, second: bool = False, under_way: int = 0) -> ModuleApi:
+    """The C functions of the module, or of a second one; `headers` declare its kernels.
+
+    under_way: of `ComputeApi`, 1 where the core goes on while the module computes.
+    """
+    name = "_second" if second else ""
     return ModuleApi(
         headers=(_HEADER, *headers),
         platform=PlatformApi(offload="match_chip_offload"),
@@ -44,8 +48,8 @@ def module_api(*headers: str) -> ModuleApi:
             copy_in="match_chip_copy_in",
             copy_out="match_chip_copy_out",
         ),
-        sync=SyncApi(wait_transfer="match_chip_wait_transfer", wait_compute="match_chip_wait"),
-        compute=ComputeApi(start="match_chip_start"),
+        sync=SyncApi(wait_transfer="match_chip_wait_transfer", wait_compute=f"match_chip_wait{name}"),
+        compute=ComputeApi(start=f"match_chip_start{name}", under_way=under_way),
     )
 
 

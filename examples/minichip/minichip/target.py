@@ -1,7 +1,7 @@
 """Minichip: what the chip is. Every number here is a placeholder for the chip's own.
 
-One engine convolves 16 input by 16 output channels a cycle, out of 16 kB of scratchpad that a DMA fills while the core
-waits. Everything the engine does not take runs on the control core.
+One engine convolves 16 input by 16 output channels a cycle, and an adder adds maps beside it, both out of 16 kB of
+scratchpad that a DMA fills while the core waits. Everything that neither of them takes runs on the control core.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from match.target import chip
-from match.target.constraints import no_dilation
-from match.target.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
+from match.target.constraints import no_dilation, whole_addend
+from match.target.cost import Block, CostModel, CpuCostModel, Starting, Tile, ceil_div
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Requantizer
@@ -20,18 +20,34 @@ from match.target.tile_constants import INT64
 HERE = Path(__file__).resolve().parent
 
 
-class EngineCost(CostModel):
-    """256 multiply-accumulates a cycle on whole groups of 16 channels; 4 bytes a cycle of DMA, and nothing overlaps."""
+class ModuleCost(CostModel):
+    """What both modules share: the DMA, which does not work beside them, and a core that goes on when they start."""
 
     overlap = False
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """Cycles of one transfer: 20 for each contiguous piece, then 4 bytes a cycle."""
+        return 20 * block.chunks + block.bytes / 4
+
+    def starting(self, layer: Layer, tile: Tile) -> Starting:
+        """The core prepares the next call while a module computes; to start one takes no cycles."""
+        return Starting()
+
+
+class EngineCost(ModuleCost):
+    """256 multiply-accumulates a cycle on whole groups of 16 channels."""
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of one tile: channels are rounded up to the array's 16 x 16."""
         return tile.oy * tile.ox * tile.fy * tile.fx * ceil_div(tile.c, 16) * ceil_div(tile.k, 16)
 
-    def transfer(self, layer: Layer, block: Block) -> float:
-        """Cycles of one transfer: 20 for each contiguous piece, then 4 bytes a cycle."""
-        return 20 * block.chunks + block.bytes / 4
+
+class AdderCost(ModuleCost):
+    """8 additions a cycle."""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of one tile."""
+        return ceil_div(tile.oy * tile.ox * tile.k, 8)
 
 
 class ControlCoreCost(CpuCostModel):
@@ -42,14 +58,18 @@ class ControlCoreCost(CpuCostModel):
         return 4 * macs + 10 * outputs
 
 
+SCRATCHPAD = Memory("scratchpad", 16 * 1024)
+
+
 class Engine(HwModule):
     """The convolution engine."""
 
     name = "engine"
-    memories = (Memory("scratchpad", 16 * 1024),)
+    memories = (SCRATCHPAD,)
+    groups = True  # with what the adder takes, one after the other or both at once
     cost_model = EngineCost()
     requantizers = (INT64,)
-    api = chip.module_api("minichip.h")
+    api = chip.module_api("minichip.h", under_way=1)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions without dilation."""
@@ -60,13 +80,32 @@ class Engine(HwModule):
         return "match_minichip_conv2d"
 
 
+class Adder(HwModule):
+    """The adder, which shares the engine's scratchpad."""
+
+    name = "adder"
+    memories = (SCRATCHPAD,)
+    groups = True
+    cost_model = AdderCost()
+    requantizers = (INT64,)
+    api = chip.module_api("minichip.h", second=True, under_way=1)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Additions of two maps."""
+        return (Pattern(Op.ADD, (whole_addend,)),)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """The one kernel."""
+        return "match_minichip_add"
+
+
 class Minichip(MatchTarget):
-    """The chip: the engine, a control core, 256 kB of main memory, 100 MHz."""
+    """The chip: the engine, the adder, a control core, 256 kB of main memory, 100 MHz."""
 
     name = "minichip"
     clock_hz = 100e6
     main_memory = Memory("main memory", 256 * 1024)
-    modules = (Engine(),)
+    modules = (Engine(), Adder())
     cpu_cost_model = ControlCoreCost()
     activations = "uint8"
     api = chip.API

@@ -34,13 +34,20 @@ def chain_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
                 yield Probe(pattern.op, what, dtype, _SHAPE, inputs, _one_by_one(stages), pattern.name)
 
 
-def group_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
-    """Each operator of a module after one that reads a single map, for modules that execute groups."""
-    builds = Builds(dtype)
-    ops = [pattern.op for pattern in patterns if not pattern.before and _stage(pattern.op, 3, builds) is not None]
-    first = next((op for op in ops if op not in (*_POOLED, *_BESIDE)), None)
-    if first is not None:
-        yield from chain_probes([Pattern(op, before=(first,)) for op in ops], dtype)
+def first_of_groups(patterns: Iterable[Pattern]) -> Op | None:
+    """The operator of a module that small groups begin with: one that reads a single map; None where there is none."""
+    return next((op for op in _small(patterns) if op not in (*_POOLED, *_BESIDE)), None)
+
+
+def group_probes(first: Op, patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
+    """Each operator of a module after another one, of that module or of one that shares its memory."""
+    yield from chain_probes([Pattern(op, before=(first,)) for op in _small(patterns)], dtype)
+
+
+def _small(patterns: Iterable[Pattern]) -> list[Op]:
+    """The operators of patterns that small chains and groups have."""
+    builds = Builds("uint8")
+    return [one.op for one in patterns if not one.before and _stage(one.op, 3, builds) is not None]
 
 
 def _stage(op: Op, window: int, builds: Builds) -> Build | None:

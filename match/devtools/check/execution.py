@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, permutations, product
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from match.compilation.stopwatch import Progress, unheard
 from match.compiled.model import CompiledModel
 from match.compiler import compile as compile_model
-from match.devtools.check.chain_probes import chain_probes, group_probes
+from match.devtools.check.chain_probes import chain_probes, first_of_groups, group_probes
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.form_probes import FormProbes, untried_forms
 from match.devtools.check.methods import method_problems
@@ -33,6 +33,7 @@ from match.partitioning.pattern import Match, find_layers
 from match.target.cost import CpuCostModel
 from match.target.group import without_groups
 from match.target.hardware import HwModule, MatchTarget
+from match.target.shared_memory import sharing
 
 _UNAFFORDABLE = 1e15
 
@@ -62,17 +63,25 @@ class Coverage:
 
 @dataclass(frozen=True)
 class _Tried:
-    """Layers, chains of them and, by module, groups that are tried, all in the `types` of activations of the target."""
+    """Layers, chains of them and groups that are tried, all in the `types` of activations of the target.
+
+    groups: of an operator of one module and of one of a module, the same or one that shares its memory, by their names.
+    """
 
     types: tuple[str, ...]
     layers: Sequence[Probe]
     chains: Sequence[Probe]
-    groups: Mapping[str, Sequence[Probe]]
+    groups: Mapping[tuple[str, str], Sequence[Probe]]
 
     @property
-    def all(self) -> list[Probe]:
-        """Every layer, chain and group."""
-        return [*self.layers, *self.chains, *chain.from_iterable(self.groups.values())]
+    def all_groups(self) -> list[Probe]:
+        """The groups of all modules."""
+        return list(chain.from_iterable(self.groups.values()))
+
+    @property
+    def count(self) -> int:
+        """How many networks there are."""
+        return len(self.layers) + len(self.chains) + len(self.all_groups)
 
 
 @dataclass(frozen=True)
@@ -103,18 +112,27 @@ def execution_problems(
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, matches)]
     if problems:
         return tuple(problems), (), ()
-    if not tried.all:
+    if not tried.count:
         return (), (), ()
-    progress(f"{len(tried.all)} layers on the control core")
-    expected = _on_the_core(target, tried.all)
-    if isinstance(expected, str):
-        return (expected,), (), ()
+    progress(f"{tried.count} layers on the control core")
+    expected: dict[Probe, npt.NDArray[Any]] = {}
+    for some in filter(None, (tried.layers, tried.chains, tried.all_groups)):
+        outputs = _on_the_core(target, some)
+        if isinstance(outputs, str):
+            return (outputs,), (), ()
+        expected.update(outputs)
     corrected: Corrected = {}
     found: list[_Findings] = []
     for number, module in enumerate(target.modules, 1):
         progress(f"{module.name}, module {number} of {len(target.modules)}")
         found.append(_try_module(target, module, tried, expected, corrected, progress))
     problems = [sentence for one in found for sentence in one.problems]
+    if not problems:
+        for first, second in (pair for modules in sharing(target) for pair in permutations(modules, 2)):
+            groups = tried.groups[first.name, second.name]
+            if groups:
+                progress(f"{first.name} and {second.name} together")
+                problems += _of_two_modules(target, (first, second), groups, expected)
     if not problems:
         different = {probe.what: probe for one in found for probe in one.taken}
         constant = [(probe, expected[probe]) for probe in different.values()]
@@ -136,12 +154,21 @@ def _tried(target: MatchTarget) -> tuple[_Tried, list[str]]:
         layers=[*layers, *examples],
         chains=[probe for dtype in types for probe in chain_probes(target.patterns, dtype)],
         groups={
-            module.name: [probe for dtype in types for probe in group_probes(module.patterns(), dtype)]
-            for module in target.modules
-            if module.groups
+            (first.name, second.name): _groups_of(first, second, types)
+            for modules in sharing(target)
+            for first, second in product(modules, repeat=2)
         },
     )
     return tried, problems
+
+
+def _groups_of(first: HwModule, second: HwModule, types: Sequence[str]) -> list[Probe]:
+    """An operator of one module, and after it each of another one that is not the same, or any of the same module."""
+    begin = first_of_groups(first.patterns())
+    if begin is None:
+        return []
+    found = [probe for dtype in types for probe in group_probes(begin, second.patterns(), dtype)]
+    return found if first is second else [probe for probe in found if probe.op is not begin]
 
 
 def _examples(target: MatchTarget, types: Sequence[str]) -> tuple[list[Probe], list[str]]:
@@ -197,7 +224,7 @@ def _try_module(
         found.coverage.extend(counted)
     if problems:
         return found
-    groups = tried.groups.get(module.name)
+    groups = tried.groups.get((module.name, module.name))
     if groups:
         found.problems.extend(_groups(target, module, groups, expected))
     for probes_of_form in untried_forms(module, tried.types):
@@ -214,7 +241,7 @@ def _layers(
     target: MatchTarget, module: HwModule, layers: Sequence[Probe], expected: Outputs
 ) -> tuple[list[str], list[Coverage], list[Probe]]:
     """Problems, coverage, and which of the layers the module takes and has constants for."""
-    compiled = _compiled(target, module, layers, "latency", fuse=False)
+    compiled = _compiled(target, [module], layers, "latency", fuse=False)
     if isinstance(compiled, str):
         return [compiled], [], []
     what = _words(target, module)
@@ -251,7 +278,7 @@ def _chains(
     target: MatchTarget, module: HwModule, chains: Sequence[Probe], expected: Outputs
 ) -> tuple[list[str], list[Coverage]]:
     """Problems of patterns of several operators, and coverage: a chain moves fewer bytes than its operators alone."""
-    compiled = _compiled(without_groups(target), module, chains, "bytes")
+    compiled = _compiled(without_groups(target), [module], chains, "bytes")
     if isinstance(compiled, str):
         return [compiled], []
     what = _words(target, module)
@@ -271,12 +298,30 @@ def _chains(
 
 def _groups(target: MatchTarget, module: HwModule, tried: Sequence[Probe], expected: Outputs) -> list[str]:
     """Problems of groups: operators that read one another have to become one layer."""
-    compiled = _compiled(target, module, tried, "bytes")
+    compiled = _compiled(target, [module], tried, "bytes")
     if isinstance(compiled, str):
         return [compiled]
     what = _words(target, module)
     if all(layer.op != GROUP for layer in compiled.layers):
         return [f"{what} executes groups, and of {len(tried)} small ones none fits its memory."]
+    return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], expected, what))
+
+
+def _of_two_modules(
+    target: MatchTarget, modules: tuple[HwModule, HwModule], tried: Sequence[Probe], expected: Outputs
+) -> list[str]:
+    """Problems of groups in which a module reads what another one writes, which may be under way beside it."""
+    before, after = modules
+    begin = first_of_groups(before.patterns())
+    assert begin is not None, "the groups begin with it"
+    alone = copy.copy(target)
+    alone.modules = _with_operators(before, {begin}), _with_operators(after, {probe.op for probe in tried})
+    compiled = _compiled(alone, modules, tried, "bytes")
+    if isinstance(compiled, str):
+        return [compiled]
+    what, names = _words(target, *modules), {module.name for module in modules}
+    if all({unit.name for unit in layer.plan.units} != names for layer in compiled.layers if layer.plan):
+        return [f"{what} share their memory, and of {len(tried)} small groups of both none fits it."]
     return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], expected, what))
 
 
@@ -299,7 +344,7 @@ def _form(target: MatchTarget, module: HwModule, tried: FormProbes, expected: Ou
         return [], [f"{what} lists the form {form}, which is exact for none of the small layers: it was not tried."]
     alone = copy.copy(target)
     alone.modules = tuple(tried.module if other is module else other for other in target.modules)
-    compiled = _compiled(alone, module, tried.layers, "latency", fuse=False)
+    compiled = _compiled(alone, [module], tried.layers, "latency", fuse=False)
     if isinstance(compiled, str):
         return [compiled], []
     operators = {*Op, *(probe.name for probe in tried.layers)}
@@ -325,19 +370,28 @@ def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], nam
     return f"of {probe.what} no mapping moves fewer bytes than its operators one by one"
 
 
-def _words(target: MatchTarget, module: HwModule) -> str:
-    return f"module {module.name} of target {target.name}"
+def _with_operators(module: HwModule, ops: Collection[Op]) -> HwModule:
+    """The module with patterns of these operators alone."""
+    kept = tuple(pattern for pattern in module.patterns() if pattern.op in ops and not pattern.before)
+    alone = copy.copy(module)
+    vars(alone)["patterns"] = lambda: kept
+    return alone
+
+
+def _words(target: MatchTarget, *modules: HwModule) -> str:
+    names = " and ".join(module.name for module in modules)
+    return f"module{'s' if len(modules) > 1 else ''} {names} of target {target.name}"
 
 
 def _compiled(
-    target: MatchTarget, module: HwModule, probes: Sequence[Probe], objective: str, *, fuse: bool = True
+    target: MatchTarget, modules: Sequence[HwModule], probes: Sequence[Probe], objective: str, *, fuse: bool = True
 ) -> CompiledModel | str:
-    """The probes on one module, or a sentence about why they cannot be compiled."""
+    """The probes on some modules, or a sentence about why they cannot be compiled."""
     try:
         return compile_model(
             network(probes),
             _without_cpu(target),
-            modules=[module.name],
+            modules=[module.name for module in modules],
             numerics="exact",
             objective=objective,
             fuse=fuse,
@@ -345,7 +399,7 @@ def _compiled(
     except CostModelError as error:
         return str(error)
     except MatchError as error:
-        return f"{_words(target, module)} cannot be compiled for: {str(error).rstrip('.')}."
+        return f"{_words(target, *modules)} cannot be compiled for: {str(error).rstrip('.')}."
 
 
 def _constraints_met(target: MatchTarget, module: HwModule, probe: Probe) -> int:

@@ -57,12 +57,23 @@ def undocumented(layer: Layer) -> Verdict:
 
 
 def target_with(minichip: Any, **changes: Any) -> MatchTarget:
-    """The example's chip with other attributes of its one module."""
+    """The example's chip with its engine alone, which has other attributes and executes no groups."""
     target = minichip.Minichip()
     module = copy.copy(target.modules[0])
-    for name, value in changes.items():
+    for name, value in {"groups": False, **changes}.items():
         setattr(module, name, value)
     target.modules = (module,)
+    return target
+
+
+def with_both(minichip: Any, **changes: Any) -> MatchTarget:
+    """The example's chip, whose adder has other attributes."""
+    target = minichip.Minichip()
+    engine, adder = target.modules
+    other = copy.copy(adder)
+    for name, value in changes.items():
+        setattr(other, name, value)
+    target.modules = (engine, other)
     return target
 
 
@@ -87,7 +98,29 @@ def the_problem(target: MatchTarget) -> str:
 def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
     check = check_target(minichip.Minichip())
     assert check.problems == ()
-    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 7, 7)]
+    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [
+        ("engine", Op.CONV2D, 7, 7),
+        ("adder", Op.ADD, 1, 3),
+    ]
+
+
+def test_two_modules_in_one_group(minichip: Any) -> None:
+    """The engine's output is what the adder reads; they are tried together if both execute groups."""
+    heard: list[str] = []
+    assert check_target(minichip.Minichip(), heard.append).problems == ()
+    assert heard[-1] == "engine and adder together"
+    heard.clear()
+    assert check_target(with_both(minichip, groups=False), heard.append).problems == ()
+    assert not any("together" in said for said in heard)
+
+
+def test_modules_that_share_a_memory_that_is_too_small(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.modules = tuple(map(copy.copy, target.modules))
+    for module in target.modules:
+        module.memories = (Memory("scratchpad", 2048),)
+    problem = the_problem(target)
+    assert problem == "module engine of target minichip executes groups, and of 2 small ones none fits its memory."
 
 
 def test_programs_that_leave_little_memory(minichip: Any) -> None:
@@ -645,5 +678,5 @@ def test_names(minichip: Any) -> None:
     target = target_with(minichip, name="cpu")
     assert "has a module called 'cpu', which is what the control core is called" in the_problem(target)
     target = minichip.Minichip()
-    target.modules *= 2
+    target.modules = target.modules[:1] * 2
     assert "has 2 modules called 'engine'" in the_problem(target)

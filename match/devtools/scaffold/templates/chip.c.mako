@@ -4,11 +4,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+static uint8_t clip(const match_tile_t *tile, int64_t value)
+{
+    return (uint8_t)(value < tile->clip_low ? tile->clip_low : value > tile->clip_high ? tile->clip_high : value);
+}
+
 static uint8_t requantize(const match_tile_t *tile, int32_t channel, int32_t acc)
 {
     const match_requant_t *parameters = (const match_requant_t *)tile->parameters + channel;
-    const int64_t value = (parameters->multiplier * (int64_t)acc + parameters->bias) >> parameters->shift;
-    return (uint8_t)(value < tile->clip_low ? tile->clip_low : value > tile->clip_high ? tile->clip_high : value);
+    return clip(tile, (parameters->multiplier * (int64_t)acc + parameters->bias) >> parameters->shift);
 }
 
 /* The input's pixel, or NULL in the padding. */
@@ -47,3 +51,22 @@ void match_${name}_conv2d(const match_tile_t *tile)
         }
     }
 }
+% if scratchpad:
+
+void match_${name}_add(const match_tile_t *tile)
+{
+    const match_requant_add_t *parameters = (const match_requant_add_t *)tile->parameters;
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            const uint8_t *input = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
+            const uint8_t *addend = tile->addend + y * tile->addend_row_stride + x * tile->addend_pixel_stride;
+            uint8_t *output = tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride;
+            for (int32_t k = 0; k < tile->channels_out; k++) {
+                const int64_t a = input[k] * (int64_t)parameters->input_multiplier;
+                const int64_t b = addend[k] * (int64_t)parameters->addend_multiplier;
+                output[k] = clip(tile, (a + b + parameters->bias) >> parameters->shift);
+            }
+        }
+    }
+}
+% endif

@@ -6,5 +6,10 @@
 
 /* A convolution of any filter, stride and padding. */
 void match_${name}_conv2d(const match_tile_t *tile);
+% if scratchpad:
+
+/* The sum of two maps. */
+void match_${name}_add(const match_tile_t *tile);
+% endif
 
 #endif

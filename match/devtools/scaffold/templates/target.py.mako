@@ -1,8 +1,8 @@
 """${title}: what the chip is. Every number here is a placeholder for the chip's own.
 
 % if scratchpad:
-One engine convolves 16 input by 16 output channels a cycle, out of 16 kB of scratchpad that a DMA fills while the core
-waits. Everything the engine does not take runs on the control core.
+One engine convolves 16 input by 16 output channels a cycle, and an adder adds maps beside it, both out of 16 kB of
+scratchpad that a DMA fills while the core waits. Everything that neither of them takes runs on the control core.
 % else:
 The core convolves with a kernel of its own, out of RAM and flash. What has no kernel is C that TVM generates.
 % endif
@@ -13,9 +13,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from match.target import chip
-from match.target.constraints import no_dilation
+from match.target.constraints import no_dilation${", whole_addend" if scratchpad else ""}
 % if scratchpad:
-from match.target.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
+from match.target.cost import Block, CostModel, CpuCostModel, Starting, Tile, ceil_div
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
 % else:
 from match.target.cost import CostModel, CpuCostModel, Tile
@@ -30,18 +30,34 @@ HERE = Path(__file__).resolve().parent
 
 
 % if scratchpad:
-class EngineCost(CostModel):
-    """256 multiply-accumulates a cycle on whole groups of 16 channels; 4 bytes a cycle of DMA, and nothing overlaps."""
+class ModuleCost(CostModel):
+    """What both modules share: the DMA, which does not work beside them, and a core that goes on when they start."""
 
     overlap = False
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """Cycles of one transfer: 20 for each contiguous piece, then 4 bytes a cycle."""
+        return 20 * block.chunks + block.bytes / 4
+
+    def starting(self, layer: Layer, tile: Tile) -> Starting:
+        """The core prepares the next call while a module computes; to start one takes no cycles."""
+        return Starting()
+
+
+class EngineCost(ModuleCost):
+    """256 multiply-accumulates a cycle on whole groups of 16 channels."""
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of one tile: channels are rounded up to the array's 16 x 16."""
         return tile.oy * tile.ox * tile.fy * tile.fx * ceil_div(tile.c, 16) * ceil_div(tile.k, 16)
 
-    def transfer(self, layer: Layer, block: Block) -> float:
-        """Cycles of one transfer: 20 for each contiguous piece, then 4 bytes a cycle."""
-        return 20 * block.chunks + block.bytes / 4
+
+class AdderCost(ModuleCost):
+    """8 additions a cycle."""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of one tile."""
+        return ceil_div(tile.oy * tile.ox * tile.k, 8)
 % else:
 class CoreCost(CostModel):
     """What the kernels take."""
@@ -62,14 +78,18 @@ class ControlCoreCost(CpuCostModel):
 
 
 % if scratchpad:
+SCRATCHPAD = Memory("scratchpad", 16 * 1024)
+
+
 class Engine(HwModule):
     """The convolution engine."""
 
     name = "engine"
-    memories = (Memory("scratchpad", 16 * 1024),)
+    memories = (SCRATCHPAD,)
+    groups = True  # with what the adder takes, one after the other or both at once
     cost_model = EngineCost()
     requantizers = (INT64,)
-    api = chip.module_api("${name}.h")
+    api = chip.module_api("${name}.h", under_way=1)
 % else:
 class Core(HwModule):
     """The core with kernels of its own, which read and write RAM."""
@@ -90,9 +110,30 @@ class Core(HwModule):
         return "match_${name}_conv2d"
 
 
+% if scratchpad:
+class Adder(HwModule):
+    """The adder, which shares the engine's scratchpad."""
+
+    name = "adder"
+    memories = (SCRATCHPAD,)
+    groups = True
+    cost_model = AdderCost()
+    requantizers = (INT64,)
+    api = chip.module_api("${name}.h", second=True, under_way=1)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Additions of two maps."""
+        return (Pattern(Op.ADD, (whole_addend,)),)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """The one kernel."""
+        return "match_${name}_add"
+
+
+% endif
 class ${title}(MatchTarget):
 % if scratchpad:
-    """The chip: the engine, a control core, 256 kB of main memory, 100 MHz."""
+    """The chip: the engine, the adder, a control core, 256 kB of main memory, 100 MHz."""
 % else:
     """The chip: a core with 256 kB of RAM and 1 MB of flash, 100 MHz."""
 % endif
@@ -101,7 +142,7 @@ class ${title}(MatchTarget):
     clock_hz = 100e6
 % if scratchpad:
     main_memory = Memory("main memory", 256 * 1024)
-    modules = (Engine(),)
+    modules = (Engine(), Adder())
 % else:
     main_memory = Memory("RAM", 256 * 1024)
     flash = Memory("flash", 1024 * 1024)
