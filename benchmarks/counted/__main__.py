@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import command
-from benchmarks.counted.count import HARDWARE, PLATFORMS, count, platforms, revision
+from benchmarks.counted.count import HARDWARE, PLATFORMS, count, platforms
 from benchmarks.counted.results import Layer, Results, by_kind, by_network, joined
 from benchmarks.counted.table import summary
 from match.errors import InputError, MatchError, OptionError
@@ -45,6 +45,7 @@ def main(
     on: Annotated[str, typer.Option(metavar="A,B", help="rtl, gvsoc. [default: those that are installed]")] = "",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = HARDWARE,
     module: Annotated[str, typer.Option(metavar="NAME", help="One module alone, layer by layer.")] = "",
+    apart: Annotated[bool, typer.Option("--apart", help="Layer by layer, on all modules.")] = False,
     last: Annotated[Path, typer.Option(metavar="X.json", help="Results to compare with.")] = FILE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="X.json", help="Write here, joined to the last ones.")
@@ -62,7 +63,7 @@ def main(
         for name in network.split(","):
             sys.stderr.write(f"{name} on {platform}\n")
             try:
-                layers += count(name.strip(), platform, numerics, module)
+                layers += count(name.strip(), platform, numerics, module, apart=apart)
             except OptionError:
                 raise
             except MatchError as error:  # the others are worth their while
@@ -71,7 +72,7 @@ def main(
     console.print(summary(("platform", "unit", "kind"), layers, before, by_kind))
     console.print(summary(("platform", "network"), layers, before, by_network))
     if output is not None:
-        results = Results(revision=revision(), layers=joined(before, layers))
+        results = Results(layers=joined(before, layers))
         with whole_file(output) as unfinished:
             unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
 
