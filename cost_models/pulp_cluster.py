@@ -22,6 +22,8 @@ from match.cost_models.pulp_cycles import (
     LAST_OUTPUT,
     LINES,
     LOOKED_UP_ALONE,
+    LOOKED_UP_AVERAGE,
+    LOOKED_UP_OF_MATRICES,
     LOOKUP_BYTES,
     LOOKUP_RUN,
     MANY,
@@ -331,7 +333,8 @@ class PulpClusterCost(CostModel):
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
         output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
-        output += looked_up(self.listed)
+        if self.listed:
+            output += looked_up(self.listed) + LOOKED_UP_OF_MATRICES
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -546,9 +549,12 @@ class PulpClusterCost(CostModel):
         elements = tile.fy * tile.fx
         rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
         sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
+        outputs = self._by_form("averages")
         if self.listed:
-            return self.cycles.averages_apart + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
-        return self._by_form("averages") + rows * self.cycles.sum_row + sums
+            alone = self.form == "int64"
+            outputs = outputs + 4 * LOOKED_UP_AVERAGE if alone else self.cycles.averages_apart
+            outputs += 4 * looked_up(self.listed)
+        return outputs + rows * self.cycles.sum_row + sums
 
     def _maximum(self, layer: Layer, tile: Tile, channels: int) -> float:
         """All of some channels of a window; of four or more the last ones are computed with those before them."""

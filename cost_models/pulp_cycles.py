@@ -50,10 +50,12 @@ def looked_up(listed: float) -> float:
     return once + half * math.log2(max(1, listed)) if listed else 0
 
 
-LOOKED_UP_ALONE = 28
-"""More of an output of a product in 64 bits whose layer has exceptions: each passes through memory for it.
+LOOKED_UP_ALONE, LOOKED_UP_OF_MATRICES, LOOKED_UP_AVERAGE = 28, 36, 9
+"""More of an output whose accumulator is looked up, which passes through memory for it.
 
-Measured on RTL: four layers of 128 to 1,152 outputs, half of their channels or all with exceptions, 26 to 31.
+Of a product in 64 bits: four layers of 128 to 1,152 outputs on RTL, half of their channels or all with exceptions, 26
+to 31. Of a product of matrices in any form: six calls of 72 to 544 outputs, 28 to 45. Of average pooling in 64 bits:
+three layers of 32 to 128 outputs, 7 to 10.
 """
 
 
@@ -256,6 +258,8 @@ class KernelCycles:
     """A channel of a strip of 5x5, beside its rows."""
     called: float
     """An output in 64 bits or by upper words, which is a call."""
+    called5: float
+    """More for a column of outputs of 5x5 of these. Thirteen calls on RTL, six of them within 2 %, all within 4 %."""
 
     # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
     # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.

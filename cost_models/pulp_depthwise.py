@@ -137,7 +137,8 @@ class Depthwise:
         each = each + (STRIP_WAIT.get(self.form, 0) if layer.fy == 3 else 0)
         rows = share * tile.oy * (row + columns * each)
         if layer.fy == 5:
-            return rows + ceil_div(share, tile.k) * cycles.strip5 + share * cycles.channel5
+            column = cycles.channel5 + (0 if self.form in STRIP_OUTPUT else cycles.called5)
+            return rows + ceil_div(share, tile.k) * cycles.strip5 + share * column
         outer = smaller(outer_strips(layer), strips)  # a tile is taken to see the layer's borders
         inner = choose(strips - outer >= LEAST_INNER, strips - outer, 0) if self.form in STRIP_OUTPUT else 0
         parts = choose(inner > 0, smaller(outer + 1, share), ceil_div(share, tile.k))
