@@ -28,11 +28,20 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     counted: int
 
 
+class Text(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bytes of instructions of a file of kernels, compiled for GVSoC. revision: the project's that has it."""
+
+    revision: str
+    file: str
+    bytes: int
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The layers of some networks."""
+    """The layers of some networks, and the files of kernels, if they were measured."""
 
     schema_version: int = SCHEMA_VERSION
     layers: tuple[Layer, ...]
+    texts: tuple[Text, ...] = ()
 
 
 class Sum(NamedTuple):
