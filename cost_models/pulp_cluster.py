@@ -112,7 +112,8 @@ class PulpClusterCost(CostModel):
         that for the dense layers of ResNet8 and DS-CNN beyond their tiles (docs/pulp-open.md).
     cycles: of one core; int16: of activations of 16 bits. sharing: what all of them lose.
     ahead: of `kernel`, until the workers begin, where a master that is none of them starts them and goes on; None where
-        it works, too, or waits.
+        it works, too, or waits. held: of `kernel` and a kernel's instructions, in a group, what a small kernel takes less
+        that is called again behind another small one.
     consumption: of the chip's units, None where it is not known.
     """
 
@@ -127,6 +128,7 @@ class PulpClusterCost(CostModel):
     sharing: Sharing = field(default_factory=Sharing.measured)
     dma: Mchan = field(default_factory=Mchan)
     ahead: int | None = None
+    held: int = 0
     consumption: PulpEnergy | None = None
 
     overlap = True
@@ -198,7 +200,8 @@ class PulpClusterCost(CostModel):
 
     def group_calls(self, layers: Sequence[Layer]) -> Sequence[float]:
         """Loading the instructions of each operator's kernel, or again if others have displaced them."""
-        return self.sharing.calls(layers, self.cores)
+        loaded, held = self.sharing.calls(layers, self.cores), self.sharing.held(layers, self.cores)
+        return [cycles - self.held * again for cycles, again in zip(loaded, held, strict=True)]
 
     @property
     def requantize(self) -> float:

@@ -694,6 +694,15 @@ class Sharing:
             before = kernel
         return found
 
+    def held(self, operators: Sequence[Layer], cores: int) -> list[bool]:
+        """Whether caches still hold what each call needs: of a small kernel that is called again, behind a small one."""
+        kernels = [self._kernel(operator, cores) for operator in operators]
+        before = ["", *kernels]
+        return [
+            kernel in before[: number + 1] and not LARGE & {kernel, before[number]}
+            for number, kernel in enumerate(kernels)
+        ]
+
     @staticmethod
     def _kernel(layer: Layer, cores: int) -> str:
         """The field that has the first call of an operator's kernel."""
