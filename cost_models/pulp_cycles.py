@@ -695,7 +695,7 @@ class Sharing:
         return found
 
     def held(self, operators: Sequence[Layer], cores: int) -> list[bool]:
-        """Whether caches still hold what each call needs: of a small kernel that is called again, behind a small one."""
+        """Whether caches still hold what each call needs: that of a small kernel called again, behind a small one."""
         kernels = [self._kernel(operator, cores) for operator in operators]
         before = ["", *kernels]
         return [

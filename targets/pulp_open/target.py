@@ -121,6 +121,8 @@ _STALLS_BY_KIND = {
     Op.AVG_POOL2D: Stalls(2.35),
     Op.CONCATENATE: Stalls(2.62),
     Op.MULTIPLY: Stalls(2.25),
+    Op.SOFTMAX: Stalls(1.65),
+    Op.TRANSPOSE: Stalls(2.25),
     Op.QUANTIZE: Stalls(2.08),
     Op.DEQUANTIZE: Stalls(1.96),
 }
