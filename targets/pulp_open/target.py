@@ -67,6 +67,7 @@ _CONTROL_CORE = RiscvCoreCost(
         "concatenate": 42.0,
         "sigmoid": 5300.0,
         "tanh": 8500.0,
+        "nn.softmax": 5900.0,
     },
 )
 """TVM's C on the control core as GVSoC counts it, which fetches instructions and data from L2 without a cache.
