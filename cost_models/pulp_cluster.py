@@ -221,7 +221,8 @@ class PulpClusterCost(CostModel):
                 return tile.k * (begin + group)
             case Op.DEPTHWISE_CONV2D:
                 fetched = self.sharing.phase * (self.cores - 1) / 7
-                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles, fetched)
+                gathered = self.sharing.of_gathered(self.cores)
+                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles, fetched, gathered)
                 return depthwise.work(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)

@@ -41,9 +41,12 @@ FOLDER = Path(__file__).parents[1] / "tflite/networks"
 
 
 def model_of(network: str) -> str:
-    """The file of the tests' network of that name, or the zoo's name."""
-    file = FOLDER / f"{network}.tflite"
-    return str(file) if file.exists() else network
+    """The zoo's name, or the file of the tests' network of that name."""
+    try:
+        match.zoo.build(network)
+    except OptionError:
+        return str(FOLDER / f"{network}.tflite")
+    return network
 
 
 def layer(network: str, kind: str, predicted: int, counted: int, name: str = "one", unit: str = "cluster") -> Layer:
