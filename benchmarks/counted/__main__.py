@@ -34,7 +34,7 @@ def read(path: Path) -> Results:
         InputError: the file is none of this benchmark's.
     """
     if not path.exists():
-        return Results(layers=())
+        return Results(layers=(), texts=())
     try:
         return msgspec.json.decode(path.read_bytes(), type=Results)
     except (OSError, msgspec.MsgspecError) as error:

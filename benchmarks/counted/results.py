@@ -37,11 +37,11 @@ class Text(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The layers of some networks, and the files of kernels, if they were measured."""
+    """The layers of some networks; the files of kernels, none where they were not measured."""
 
     schema_version: int = SCHEMA_VERSION
     layers: tuple[Layer, ...]
-    texts: tuple[Text, ...] = ()
+    texts: tuple[Text, ...]
 
 
 class Sum(NamedTuple):

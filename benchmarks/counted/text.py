@@ -29,6 +29,7 @@ def texts() -> tuple[Text, ...]:
 
 def _bytes(root: Path, file: Path) -> int:
     platform = get_target(TARGET).platforms[-1]
+    assert platform.compiler is not None, "it is the chip's own"
     folders = (root / "codegen/include", root / "kernels/include", *(root / folder for folder in platform.include))
     defines = (f"-D{name}={value}" for name, value in platform.defines.items())
     with TemporaryDirectory() as folder:
