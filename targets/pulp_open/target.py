@@ -87,7 +87,7 @@ _DMA = Mchan(chunk=2, call=160)
 So were pieces: slices of 64 to 576 of them, 8 to 128 bytes each.
 """
 
-_CLUSTER, _KERNEL, _DRIVER = ClusterSettings(offload=650), 700, 900
+_CLUSTER, _KERNEL, _DRIVER = ClusterSettings(offload=650), 700, 1150
 """Cycles of a layer beside its tiles and transfers, of a tile beside its kernel, and of NE16's driver's first call.
 
 Fitted to layers on GVSoC. More than elsewhere, as the master fetches its instructions from L2, and a transfer has what
