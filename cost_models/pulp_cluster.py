@@ -22,6 +22,8 @@ from match.cost_models.pulp_cycles import (
     LAST_OUTPUT,
     LINES,
     LOOKED_UP_ALONE,
+    LOOKED_UP_AVERAGE,
+    LOOKED_UP_OF_MATRICES,
     LOOKUP_BYTES,
     LOOKUP_RUN,
     MANY,
@@ -110,7 +112,8 @@ class PulpClusterCost(CostModel):
         that for the dense layers of ResNet8 and DS-CNN beyond their tiles (docs/pulp-open.md).
     cycles: of one core; int16: of activations of 16 bits. sharing: what all of them lose.
     ahead: of `kernel`, until the workers begin, where a master that is none of them starts them and goes on; None where
-        it works, too, or waits.
+        it works, too, or waits. held: of `kernel` and a kernel's instructions in a group, what a small kernel that is
+        called again behind another small one takes less.
     consumption: of the chip's units, None where it is not known.
     """
 
@@ -125,6 +128,7 @@ class PulpClusterCost(CostModel):
     sharing: Sharing = field(default_factory=Sharing.measured)
     dma: Mchan = field(default_factory=Mchan)
     ahead: int | None = None
+    held: int = 0
     consumption: PulpEnergy | None = None
 
     overlap = True
@@ -196,7 +200,8 @@ class PulpClusterCost(CostModel):
 
     def group_calls(self, layers: Sequence[Layer]) -> Sequence[float]:
         """Loading the instructions of each operator's kernel, or again if others have displaced them."""
-        return self.sharing.calls(layers, self.cores)
+        loaded, held = self.sharing.calls(layers, self.cores), self.sharing.held(layers, self.cores)
+        return [cycles - self.held * again for cycles, again in zip(loaded, held, strict=True)]
 
     @property
     def requantize(self) -> float:
@@ -216,7 +221,8 @@ class PulpClusterCost(CostModel):
                 return tile.k * (begin + group)
             case Op.DEPTHWISE_CONV2D:
                 fetched = self.sharing.phase * (self.cores - 1) / 7
-                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles, fetched)
+                gathered = self.sharing.of_gathered(self.cores)
+                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles, fetched, gathered)
                 return depthwise.work(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)
@@ -331,7 +337,8 @@ class PulpClusterCost(CostModel):
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
         output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
-        output += looked_up(self.listed)
+        if self.listed:
+            output += looked_up(self.listed) + LOOKED_UP_OF_MATRICES
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -546,9 +553,12 @@ class PulpClusterCost(CostModel):
         elements = tile.fy * tile.fx
         rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
         sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
+        outputs = self._by_form("averages")
         if self.listed:
-            return self.cycles.averages_apart + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
-        return self._by_form("averages") + rows * self.cycles.sum_row + sums
+            alone = self.form == "int64"
+            outputs = outputs + 4 * LOOKED_UP_AVERAGE if alone else self.cycles.averages_apart
+            outputs += 4 * looked_up(self.listed)
+        return outputs + rows * self.cycles.sum_row + sums
 
     def _maximum(self, layer: Layer, tile: Tile, channels: int) -> float:
         """All of some channels of a window; of four or more the last ones are computed with those before them."""

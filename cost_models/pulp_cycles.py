@@ -50,10 +50,12 @@ def looked_up(listed: float) -> float:
     return once + half * math.log2(max(1, listed)) if listed else 0
 
 
-LOOKED_UP_ALONE = 28
-"""More of an output of a product in 64 bits whose layer has exceptions: each passes through memory for it.
+LOOKED_UP_ALONE, LOOKED_UP_OF_MATRICES, LOOKED_UP_AVERAGE = 28, 36, 9
+"""More of an output whose accumulator is looked up, which passes through memory for it.
 
-Measured on RTL: four layers of 128 to 1,152 outputs, half of their channels or all with exceptions, 26 to 31.
+Of a product in 64 bits: four layers of 128 to 1,152 outputs on RTL, half of their channels or all with exceptions, 26
+to 31. Of a product of matrices in any form: six calls of 72 to 544 outputs, 28 to 45. Of average pooling in 64 bits:
+three layers of 32 to 128 outputs, 7 to 10.
 """
 
 
@@ -256,6 +258,8 @@ class KernelCycles:
     """A channel of a strip of 5x5, beside its rows."""
     called: float
     """An output in 64 bits or by upper words, which is a call."""
+    called5: float
+    """More for a column of outputs of 5x5 of these. Thirteen calls on RTL, six of them within 2 %, all within 4 %."""
 
     # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
     # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
@@ -577,6 +581,11 @@ class Sharing:
 
     Fitted to 14 layers on GVSoC.
     """
+    gathered: float
+    """The share of depthwise convolutions whose windows are gathered byte by byte, beside `waits`.
+
+    Fitted to twelve layers of 9x1 of a keyword spotting network on GVSoC; twenty of another one are within 3 %.
+    """
     arriving: float
     """The share of a transfer of a dense layer's weights, which arrive while all cores read others every second cycle.
 
@@ -664,6 +673,10 @@ class Sharing:
         """What the cycles of a byte that is looked up are multiplied with, beside `factor`."""
         return 1 + self.tables * (cores - 1) / 7
 
+    def of_gathered(self, cores: int) -> float:
+        """What the cycles of gathered windows are multiplied with, beside `factor`."""
+        return 1 + self.gathered * (cores - 1) / 7
+
     def transfer(self, cores: int, op: Op) -> float:
         """What the cycles of an operator's transfers are multiplied with."""
         return 1 + (self.arriving * (cores - 1) / 7 if op is Op.DENSE else 0)
@@ -689,6 +702,15 @@ class Sharing:
             called.add(kernel)
             before = kernel
         return found
+
+    def held(self, operators: Sequence[Layer], cores: int) -> list[bool]:
+        """Whether caches still hold what each call needs: that of a small kernel called again, behind a small one."""
+        kernels = [self._kernel(operator, cores) for operator in operators]
+        before = ["", *kernels]
+        return [
+            kernel in before[: number + 1] and not LARGE & {kernel, before[number]}
+            for number, kernel in enumerate(kernels)
+        ]
 
     @staticmethod
     def _kernel(layer: Layer, cores: int) -> str:

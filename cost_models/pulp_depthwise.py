@@ -46,6 +46,7 @@ class Depthwise:
     """Cycles of the busiest core beside those of the call, by fields of `PulpClusterCost`.
 
     fetched: cycles in which instructions arrive for each convolution that a filter with holes is taken apart into.
+    gathered: what the cycles of gathered windows are multiplied with.
     """
 
     cores: int
@@ -53,6 +54,7 @@ class Depthwise:
     listed: float
     cycles: KernelCycles
     fetched: float
+    gathered: float
 
     def work(self, layer: Layer, tile: Tile) -> float:
         """As a small map, if it is one, or in other ways."""
@@ -137,7 +139,8 @@ class Depthwise:
         each = each + (STRIP_WAIT.get(self.form, 0) if layer.fy == 3 else 0)
         rows = share * tile.oy * (row + columns * each)
         if layer.fy == 5:
-            return rows + ceil_div(share, tile.k) * cycles.strip5 + share * cycles.channel5
+            column = cycles.channel5 + (0 if self.form in STRIP_OUTPUT else cycles.called5)
+            return rows + ceil_div(share, tile.k) * cycles.strip5 + share * column
         outer = smaller(outer_strips(layer), strips)  # a tile is taken to see the layer's borders
         inner = choose(strips - outer >= LEAST_INNER, strips - outer, 0) if self.form in STRIP_OUTPUT else 0
         parts = choose(inner > 0, smaller(outer + 1, share), ceil_div(share, tile.k))
@@ -149,7 +152,8 @@ class Depthwise:
     def _windows(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
         output = self._gathered_window(layer, tile) + looked_up(self.listed)
-        return ceil_div(tile.k * tile.ox, self.cores) * (self._gathered_strip(layer, tile) + tile.oy * output)
+        column = self._gathered_strip(layer, tile) + tile.oy * output
+        return self.gathered * ceil_div(tile.k * tile.ox, self.cores) * column
 
     def _gathered_strip(self, layer: Layer, tile: Tile) -> float:
         """What a column of outputs sees."""

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 
 from benchmarks import command
-from benchmarks.counted.count import HARDWARE, PLATFORMS, count, platforms, revision
+from benchmarks.counted.count import HARDWARE, PLATFORMS, count, platforms
 from benchmarks.counted.results import Layer, Results, by_kind, by_network, joined
 from benchmarks.counted.table import summary
+from benchmarks.counted.text import texts
 from match.errors import InputError, MatchError, OptionError
 from match.files.output import check_file, whole_file
 
@@ -26,16 +27,16 @@ NETWORKS = (
 )
 
 
-def read(path: Path) -> tuple[Layer, ...]:
-    """The layers of an earlier run; none where there is no file.
+def read(path: Path) -> Results:
+    """The results of an earlier run; empty ones where there is no file.
 
     Raises:
         InputError: the file is none of this benchmark's.
     """
     if not path.exists():
-        return ()
+        return Results(layers=(), texts=())
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Results).layers
+        return msgspec.json.decode(path.read_bytes(), type=Results)
     except (OSError, msgspec.MsgspecError) as error:
         raise InputError(f"{path} is no result of this benchmark: {error}; name another file by --last.") from error
 
@@ -45,6 +46,8 @@ def main(
     on: Annotated[str, typer.Option(metavar="A,B", help="rtl, gvsoc. [default: those that are installed]")] = "",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = HARDWARE,
     module: Annotated[str, typer.Option(metavar="NAME", help="One module alone, layer by layer.")] = "",
+    apart: Annotated[bool, typer.Option("--apart", help="Layer by layer, on all modules.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Bytes of the kernels' instructions, too.")] = False,
     last: Annotated[Path, typer.Option(metavar="X.json", help="Results to compare with.")] = FILE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="X.json", help="Write here, joined to the last ones.")
@@ -57,21 +60,22 @@ def main(
             raise OptionError(f"there is no platform {platform!r}; choose one of: {', '.join(PLATFORMS)}.")
     check_file(output)
     before = read(last)
+    known = before.layers
     layers: list[Layer] = []
     for platform in chosen:
-        for name in network.split(","):
+        for name in filter(None, network.split(",")):
             sys.stderr.write(f"{name} on {platform}\n")
             try:
-                layers += count(name.strip(), platform, numerics, module)
+                layers += count(name.strip(), platform, numerics, module, apart=apart)
             except OptionError:
                 raise
             except MatchError as error:  # the others are worth their while
                 sys.stderr.write(f"{error}\n")
     console = Console(width=None if Console().is_terminal else 140)
-    console.print(summary(("platform", "unit", "kind"), layers, before, by_kind))
-    console.print(summary(("platform", "network"), layers, before, by_network))
+    console.print(summary(("platform", "unit", "kind"), layers, known, by_kind))
+    console.print(summary(("platform", "network"), layers, known, by_network))
     if output is not None:
-        results = Results(revision=revision(), layers=joined(before, layers))
+        results = Results(layers=joined(known, layers), texts=texts() if text else before.texts)
         with whole_file(output) as unfinished:
             unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
 

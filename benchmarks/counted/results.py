@@ -7,16 +7,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A layer of a network on a platform ("rtl", "gvsoc"): its cycles, predicted and counted.
 
-    network: its name; ", exact" behind it where its numerics are, and ", core" where all of it is that module's. kind:
-    its operator, and what of its geometry chooses a kernel. unit: the module that it is on.
+    revision: the project's that counted it. network: its name; ", exact" behind it where its numerics are, ", core"
+    where all of it is that module's, ", apart" where no layers are joined. kind: its operator, and what of its geometry
+    chooses a kernel. unit: the module that it is on.
     """
 
+    revision: str
     network: str
     platform: str
     layer: str
@@ -26,12 +28,20 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     counted: int
 
 
+class Text(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bytes of instructions of a file of kernels, compiled for GVSoC. revision: the project's that has it."""
+
+    revision: str
+    file: str
+    bytes: int
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The layers of some networks; `revision` is the project's that counted them."""
+    """The layers of some networks; the files of kernels, none where they were not measured."""
 
     schema_version: int = SCHEMA_VERSION
-    revision: str
     layers: tuple[Layer, ...]
+    texts: tuple[Text, ...]
 
 
 class Sum(NamedTuple):

@@ -153,7 +153,8 @@ class Tensors:
             second = rng.integers(0, 256, (layer.oy, layer.k, layer.c), np.uint8)
             zeros = rng.integers(0, 256, 2)
             acc = np.einsum("yxc,ykc->yxk", x.astype(np.int64) - zeros[0], second.astype(np.int64) - zeros[1])
-            return cls(x, second, zeros.astype("<i4").view(np.int8), *_requantized(acc, case.form))
+            plain = cls(x, second, zeros.astype("<i4").view(np.int8), *_requantized(acc, case.form))
+            return _with_exceptions(plain, rng, acc.reshape(-1, 1), case.excepted) if case.excepted else plain
         windows = _windows(layer, x)
         if layer.op is Op.MAX_POOL2D:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
@@ -315,7 +316,7 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8 | np
 
 
 def _with_exceptions(plain: Tensors, rng: np.random.Generator, acc: Ints, excepted: int) -> Tensors:
-    """The same with exceptions of the first channels, whose outputs are not 0."""
+    """The same with exceptions of the first channels, whose outputs are not 0; by columns of `acc`."""
     flat, outputs = acc.reshape(-1, acc.shape[-1]), plain.expected.reshape(-1, acc.shape[-1])
     exceptions = np.full((acc.shape[-1], 3), UNREACHED, np.int64)
     for channel in range(excepted):
@@ -325,7 +326,7 @@ def _with_exceptions(plain: Tensors, rng: np.random.Generator, acc: Ints, except
     zeros = np.zeros(acc.shape[-1], np.int64)
     lists = exception_lists(Requantization(zeros, zeros, zeros, (0, 255), exceptions=exceptions))
     less = (acc[..., None] == exceptions).any(axis=-1)
-    return replace(plain, expected=plain.expected - less.astype(np.uint8), lists=lists)
+    return replace(plain, expected=plain.expected - less.astype(np.uint8).reshape(plain.expected.shape), lists=lists)
 
 
 def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:

@@ -15,7 +15,7 @@ from match.cost_models.pulp_cycles import KernelCycles
 
 COUNTED = (
     *("run", "group_share", "turned_share", "high", "squared_difference"),
-    *("strip_row", "gather", "window"),
+    *("strip_row", "gather", "window", "called5"),
     *("wide", "wide_turned", "wide_filter", "wide_weight", "wide_pixel", "wide_word", "phase"),
     *("small_map", "small_share", "small_channel", "small_column"),
     *("average_row", "average_pixel", "sum_row"),
@@ -34,7 +34,7 @@ LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
     lists = case.tensors.lists
-    listed = 0 if lists is None else lists.count / case.layer.output_channels
+    listed = 0 if lists is None else lists.count / len(lists.begins)
     model = PulpClusterCost(cores=cores, form=case.form, listed=listed, cycles=cycles or KernelCycles.measured())
     return model.compute(case.layer, case.tile)
 

@@ -352,6 +352,7 @@ def tested() -> list[Case]:
     products += [grouped(23, 8, 8, (2, 2)), grouped(2, 8, 8, (6, 6), 2), grouped(4, 16, 16, (3, 3))]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48), matrices(12, 20, 2, 6)]
     rare += [plain(Op.MULTIPLY, 12, (5, 5)), shared(Op.MULTIPLY, 40, (3, 3), "pixel")]
+    rare += [depthwise(8, (12, 12), 5), depthwise(16, (6, 4), 5)]
     partial = [
         *(conv(k, c, size) for k, c, size in [(12, 8, (5, 6)), (16, 3, (6, 6)), (32, 32, (2, 4))]),
         *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (18, 20, (3, 5)), (64, 128, (2, 3))]),
@@ -391,6 +392,8 @@ def tested() -> list[Case]:
     ]
     cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
     cases += [Case(layer, "split", excepted=channels) for layer in excepting for channels in (1, 8)]
+    cases += [Case(matrices(16, 32, 2, 17), form, excepted=1) for form in ("int64", "split")]
+    cases += [Case(pool(Op.AVG_POOL2D, 12, (2, 3), 3, 2), form, excepted=12) for form in ("int64", "split")]
     rounded = [conv(16, 16, (4, 7)), pointwise(16, 8, (8, 8)), dense(10, 64), depthwise(8, (8, 8))]
     rounded += [depthwise(4, (6, 6), 5, 1), pool(Op.AVG_POOL2D, 8, (1, 1), 8, 1), grouped(4, 16, 16, (3, 3))]
     return cases + [Case(layer, "split", ties=True) for layer in rounded]

@@ -58,7 +58,7 @@ def check_border(model: Model, target: MatchTarget) -> None:
         CapacityError: it does not.
     """
     for what, tensors in (("inputs", model.inputs), ("outputs", model.outputs)):
-        need, *_ = needs(NetworkBytes(tensor_bytes(tensors), 0, 0, target.program_bytes(0)), target)
+        need, *_ = needs(NetworkBytes(tensor_bytes(tensors), 0, 0, target.program_bytes(0, 0)), target)
         if need.short:
             memory, program = need.memory, need.parts.program
             beside = f" beside an estimated {program} for the program" if program else ""
@@ -73,7 +73,7 @@ def check_border(model: Model, target: MatchTarget) -> None:
 
 def _sizes(network: Network, target: MatchTarget) -> NetworkBytes:
     """The bytes of a network that takes no external memory, or those of it in main memory."""
-    program = target.program_bytes(len(network.calls))
+    program = network.program_bytes(target)
     if network.memory is not None:
         return NetworkBytes(network.main_bytes - network.state_bytes, network.state_bytes, 0, program)
     return NetworkBytes(network.activation_bytes, network.state_bytes, network.constant_bytes, program)

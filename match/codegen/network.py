@@ -17,7 +17,7 @@ from match.dispatch.plan import LayerPlan
 from match.frontend.model import ModelTensor, Rounding, tensor_bytes
 from match.placement.place import Plan
 from match.placement.problem import PlacementProblem
-from match.target.hardware import ExternalApi
+from match.target.hardware import ExternalApi, MatchTarget
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +165,10 @@ class Network:
     def calls(self) -> tuple[Call, ...]:
         """The calls as programs are told of them."""
         return tuple(Call(step.function, step.layers, step.source) for step in self.steps)
+
+    def program_bytes(self, target: MatchTarget) -> int:
+        """Estimated bytes of its program on a target, beside its constants."""
+        return target.program_bytes(len(self.steps), sum(layer.plan.joined for layer in self.layers))
 
     @cached_property
     def operators(self) -> str:

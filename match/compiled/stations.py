@@ -171,7 +171,7 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
         border = tensor_bytes((*model.inputs, *model.outputs))
         states = sum(state.nbytes for state in integer.states)
         activations = known.workspace.bytes + known.own + border
-        program = chip.program_bytes(len(partitioned.decisions))
+        program = partitioned.program_bytes
         needed = needs(NetworkBytes(activations, states, known.constant_bytes, program), chip)
         if options.objective != RAM and not any(need.short for need in needed):
             return Predicted(partitioned, whole, reads, estimate=known)
@@ -226,13 +226,13 @@ def _sizes(
         return {
             "workspace_bytes": network.activation_bytes,
             "constant_bytes": network.constant_bytes,
-            "program_bytes": chip.program_bytes(len(network.calls)),
+            "program_bytes": network.program_bytes(chip),
             "network": network,
         }
     assert known is not None, "what TVM did not make is estimated"
     return {
         "workspace_bytes": known.workspace.bytes + tensor_bytes((*model.inputs, *model.outputs)),
         "constant_bytes": known.constant_bytes,
-        "program_bytes": chip.program_bytes(len(partitioned.decisions)),
+        "program_bytes": partitioned.program_bytes,
         "workspace": known.workspace,
     }

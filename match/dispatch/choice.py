@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from match.compilation.options import Options
@@ -18,7 +18,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import check_energy
 from match.dispatch.known_steps import known_steps
 from match.dispatch.member import Member, member
-from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
+from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, LayerPlan, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.ir.attributes import Own
@@ -45,11 +45,18 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True, eq=False)
 class _Acceptance:
-    """A module's way to execute a layer."""
+    """A module's way to execute a layer of a network on a target."""
 
     request: Request
     schedule: Schedule
     cost: Cost
+    workload: Workload
+    target: MatchTarget
+
+    @cached_property
+    def plan(self) -> LayerPlan:
+        """What code generation needs; a network may be chosen many times, and most of its layers alike."""
+        return plan_layer(self.request, self.schedule, self.workload, self.target)
 
     @property
     def module(self) -> HwModule:
@@ -122,7 +129,7 @@ class Offers:
             outputs=layer.output_elements,
             cycles=offer.cost.cycles if offer else self.cpu.cycles,
             candidates=self.candidates,
-            plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
+            plan=offer.plan if offer else None,
             source=self.workload.source,
             reference=self.workload.reference,
             floating=layer.floating or (offer is None and layer.op in FLOATING_ON_CORE),
@@ -218,7 +225,7 @@ def _held_as(again: Again, operands: Sequence[Operand]) -> Memory:
 
 
 def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], target: MatchTarget) -> LayerDecision | str:
-    offers = {name: _offer(*answer) for name, answer in answers.items()}
+    offers = {name: _offer(*answer, again.workload, target) for name, answer in answers.items()}
     taken = offers[again.decision.module]
     if isinstance(taken, str):
         return taken
@@ -233,7 +240,7 @@ def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], targ
         again.decision,
         cycles=taken.cost.cycles,
         candidates=tuple(map(now, again.decision.candidates)),
-        plan=plan_layer(taken.request, taken.schedule, again.workload, target),
+        plan=taken.plan,
     )
 
 
@@ -297,7 +304,7 @@ def _offers(
     offers: dict[str, _Acceptance] = {}
     candidates: list[Offer] = []
     for module, answer in zip(target.modules, answers, strict=True):
-        offer = _offer(answer, found[answer.key]) if isinstance(answer, Request) else answer
+        offer = _offer(answer, found[answer.key], workload, target) if isinstance(answer, Request) else answer
         if isinstance(offer, _Acceptance):
             offers[module.name] = offer
             candidates.append(offer.offer)
@@ -328,13 +335,13 @@ def _summed(costs: Sequence[Cost]) -> Cost:
     return Cost(cycles, cycles, 0.0, 0.0, moved, sum(energies) if len(energies) == len(costs) else None)
 
 
-def _offer(request: Request, solution: Solution) -> _Acceptance | str:
+def _offer(request: Request, solution: Solution, workload: Workload, target: MatchTarget) -> _Acceptance | str:
     if solution.schedule is None or solution.cost is None:
         return solution.refusal or "no schedule was found"
     layer = request.layer
     operators = tuple(_clipped(own, form) for own, form in zip(layer.operators, request.forms, strict=True))
     schedule = replace(solution.schedule, layer=layer.with_operators(operators))
-    return _Acceptance(request, schedule, solution.cost)
+    return _Acceptance(request, schedule, solution.cost, workload, target)
 
 
 def _clipped(layer: Layer, form: Form) -> Layer:

@@ -130,6 +130,11 @@ class LayerPlan:
         return tuple(known[operator.unit.name if operator.unit else self.module] for operator in self.operators)
 
     @property
+    def joined(self) -> int:
+        """Operators behind the first one."""
+        return len(self.operators) - 1
+
+    @property
     def requantizers(self) -> tuple[Requantizer | None, ...]:
         """The form of requantization of each operator of the layer."""
         return tuple(operator.requantizer for operator in self.operators)

@@ -38,7 +38,7 @@ def describe(
             for number, step in enumerate(network.steps)
         ),
         tensors=tuple(_tensors(network, plans)),
-        main=memory.size - target.program_bytes(len(network.steps)) - outside - (alignment - memory.alignment),
+        main=memory.size - network.program_bytes(target) - outside - (alignment - memory.alignment),
         external=external.memory.size - constants - align(network.operator_constant_bytes, alignment),
         alignment=alignment,
         resident=network.operator_constant_bytes,

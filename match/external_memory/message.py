@@ -46,7 +46,7 @@ def sentence(shortage: Shortage, network: Network, layers: Mapping[str, LayerDec
         for part, size in shortage.parts[:_PARTS]
     )
     border = tensor_bytes((*network.inputs, *network.outputs)) + network.state_bytes
-    program = target.program_bytes(len(network.steps))
+    program = network.program_bytes(target)
     beside = f", and an estimated {program} for the program" if program else ""
     where = name(network.steps[shortage.step])
     what = "inputs, outputs and states" if network.states else "inputs and outputs"

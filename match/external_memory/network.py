@@ -134,12 +134,11 @@ def place_cheapest(
     for asked, base, placed in sorted(bases, key=lambda one: one[2] is not best):
         if placed and trial.is_far_off(placed):
             continue
-        most = math.inf
-        for smaller in base.less_joined(stopwatch):
-            if smaller.joined <= most:
-                found = trial.consider(smaller.cost, smaller.cut, asked)
-                helps = found is not None and found is trial.cheapest
-                most = math.inf if helps else MUCH_LESS * smaller.joined
+        limit = base.chosen.joined
+        while limit is not None and (smaller := base.less_joined(limit, stopwatch)):
+            found = trial.consider(smaller.cost, smaller.cut, asked)
+            helps = found is not None and found is trial.cheapest
+            limit = smaller.joined if helps else min(smaller.joined, math.floor(MUCH_LESS * smaller.joined) + 1)
         for alone in base.not_joined(stopwatch):
             trial.consider(alone.cost, alone.cut, asked)
     cheapest = trial.result()
@@ -293,7 +292,7 @@ def _decided(
         decision = decide(problem)
         if isinstance(decision, Shortage):
             least = least_main(problem) if decision.parts else None
-            size = target.main_memory.size - target.program_bytes(len(network.steps))
+            size = target.main_memory.size - network.program_bytes(target)
             raise MainMemoryError(
                 sentence(decision, network, by_symbol, target), None if least is None else size + least - problem.main
             )

@@ -80,19 +80,20 @@ class Partitioned:
         for whole in (self, in_parts):
             if whole is not None:
                 yield whole
-                yield from (way.cut() for way in (*whole.less_joined(stopwatch), *whole.not_joined(stopwatch)))
+                limit = whole.chosen.joined
+                while limit is not None and (way := whole.less_joined(limit, stopwatch)):
+                    yield way.cut()
+                    limit = way.joined
+                yield from (way.cut() for way in whole.not_joined(stopwatch))
 
-    def less_joined(self, stopwatch: Stopwatch) -> Iterator[Way]:
-        """The same network with smaller and smaller chains and groups, by their constants, as long as there are some.
+    def less_joined(self, limit: int, stopwatch: Stopwatch) -> Way | None:
+        """The same network with chains and groups of fewer bytes of constants each; None if none are left.
 
         Constants of one layer come into main memory together, so that large chains leave less to choose from.
         """
-        chosen = self.chosen
-        while chosen.joined is not None:
-            with stopwatch.phase("dispatch"):
-                chosen = chosen.less_joined(chosen.joined)
-            if chosen.joined is not None:
-                yield self._way(chosen, stopwatch)
+        with stopwatch.phase("dispatch"):
+            chosen = self.chosen.less_joined(limit)
+        return None if chosen.joined is None else self._way(chosen, stopwatch)
 
     def not_joined(self, stopwatch: Stopwatch) -> Iterator[Way]:
         """The same network without chains and groups, if it has some."""
@@ -139,6 +140,12 @@ class Partitioned:
         """Each row with its decision; conversions between layouts have no row."""
         own = [decision for decision in self.decisions if decision.op != LAYOUT]
         return list(zip(self.rows, own, strict=True))
+
+    @property
+    def program_bytes(self) -> int:
+        """Estimated bytes of the program beside constants."""
+        joined = sum(decision.plan.joined for decision in self.decisions if decision.plan)
+        return self.target.program_bytes(len(self.decisions), joined)
 
     def deviations(self) -> dict[str, tuple[Deviation, ...]]:
         """By how much the operators of decisions differ from the model's, by the names of those that do."""

@@ -257,15 +257,17 @@ class External:
 class ProgramSize:
     """Estimated bytes of main memory for what a program has beside a network's data: instructions, stacks, variables.
 
-    Kernels, drivers and stacks take `fixed` bytes, and each operator of the network takes `operator` bytes more.
+    Kernels, drivers and stacks take `fixed` bytes, each call of the network `operator` bytes more, and each operator
+    that is in a call behind another one, of a chain or a group, `joined` bytes.
     """
 
     fixed: int
     operator: int
+    joined: int = 192
 
-    def of(self, operators: int) -> int:
-        """The bytes with a network of so many operators."""
-        return self.fixed + self.operator * operators
+    def of(self, calls: int, joined: int) -> int:
+        """The bytes with a network of so many calls, and so many operators that are in one behind another."""
+        return self.fixed + self.operator * calls + self.joined * joined
 
 
 class _Described:
@@ -488,9 +490,9 @@ class MatchTarget(_Described, ABC):
     estimated_energy: bool = False
     enlarged: tuple[Enlarged, ...] = ()
 
-    def program_bytes(self, operators: int) -> int:
-        """Estimated bytes that the program of a network with so many operators takes beside its constants."""
-        return self.program.of(operators) if self.program else 0
+    def program_bytes(self, calls: int, joined: int) -> int:
+        """Estimated bytes that the program of a network takes beside its constants; see `ProgramSize.of`."""
+        return self.program.of(calls, joined) if self.program else 0
 
     @property
     @abstractmethod

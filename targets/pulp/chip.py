@@ -166,7 +166,7 @@ class _Immediate(Mchan):
         return 0
 
 
-_LAYER = 370
+_LAYER = 410
 """Cycles of a layer there: the call, its blocks reserved and given back."""
 
 _KERNEL = 115

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -17,15 +18,16 @@ import match
 from benchmarks.counted.count import SEVERAL, compiled, kind_of, name_of, predictions
 from benchmarks.counted.results import Layer, by_kind, by_network, joined, schema, sums
 from benchmarks.counted.table import summary
-from match.errors import InputError, OptionError
+from match.errors import InputError, OptionError, ToolchainError
 from match.report.schema import LayerSummary
 from tests.sampled import sampled
 from tests.schemas import in_order
 
 pytestmark = pytest.mark.cc
 
-COUNTED = command.read(command.FILE)
-ON_RTL, ON_GVSOC = ([layer for layer in COUNTED if layer.platform == platform] for platform in ("rtl", "gvsoc"))
+COUNTED = command.read(command.FILE).layers
+ON_RTL = [layer for layer in COUNTED if layer.platform == "rtl" and layer.network in command.NETWORKS]
+ON_GVSOC = [layer for layer in COUNTED if layer.platform == "gvsoc"]
 NETWORKS = sorted({layer.network for layer in ON_RTL})
 CORE = "core"
 ON_CORE = sorted({name.removesuffix(f", {CORE}") for name in {one.network for one in ON_GVSOC} if name.endswith(CORE)})
@@ -36,9 +38,21 @@ ENOUGH = 5_000
 """Cycles of a kind in a network, below which a call's own cycles are most of it."""
 
 
+FOLDER = Path(__file__).parents[1] / "tflite/networks"
+
+
+def model_of(network: str) -> str:
+    """The zoo's name, or the file of the tests' network of that name."""
+    try:
+        match.zoo.build(network)
+    except OptionError:
+        return str(FOLDER / f"{network}.tflite")
+    return network
+
+
 def layer(network: str, kind: str, predicted: int, counted: int, name: str = "one", unit: str = "cluster") -> Layer:
     cycles = {"predicted": predicted, "counted": counted}
-    return Layer(network=network, platform="rtl", layer=name, unit=unit, kind=kind, **cycles)
+    return Layer(revision="0", network=network, platform="rtl", layer=name, unit=unit, kind=kind, **cycles)
 
 
 def test_schema_is_that_of_the_results() -> None:
@@ -89,12 +103,20 @@ def test_a_function_of_several_operators_is_one_row(monkeypatch: pytest.MonkeyPa
     layers = [known("a", "cpu", 10), known("b", "cpu", 20), known("c", "cluster", 70), known("free", "cpu", 0)]
     calls = [(("a", "b", "free"), 33), (("c",), 77), (("free",), 1)]
     measured = SimpleNamespace(layers=[SimpleNamespace(layers=names, count=number) for names, number in calls])
-    model = SimpleNamespace(report=SimpleNamespace(layers=layers), measure=lambda **_: (None, measured))
-    monkeypatch.setattr(counting, "compiled", lambda *_: model)
+    host = np.ones(3)
+    model = SimpleNamespace(
+        report=SimpleNamespace(layers=layers),
+        measure=lambda **_: ({"y": np.ones(3)}, measured),
+        run=lambda **_: {"y": host},
+    )
+    monkeypatch.setattr(counting, "compiled", lambda *_, **__: model)
     on_gvsoc, on_rtl = (counting.count("network", platform) for platform in ("gvsoc", "rtl"))
     rows = [(one.layer, one.unit, one.kind, one.predicted, one.counted) for one in on_gvsoc]
     assert rows == [("a+b+free", "cpu", "several operators", 30, 33), ("c", "cluster", "add", 70, 77)]
     assert [(one.layer, one.predicted) for one in on_rtl] == [("c", 140)]
+    host[1] = 0
+    with pytest.raises(ToolchainError, match="network on gvsoc has other outputs than on the host: y"):
+        counting.count("network", "gvsoc")
 
 
 @pytest.mark.parametrize("network", sampled(NETWORKS, ["mobilenet_v3_small-0.5-64", "ds_cnn"]))
@@ -111,7 +133,7 @@ def test_predictions_are_near_what_was_counted(network: str) -> None:
 def test_predictions_are_near_what_the_control_core_took(network: str) -> None:
     """Out of L2, from which a program's instructions come some percent faster or slower as it is linked."""
     counted = [one for one in ON_GVSOC if one.network == name_of(network, module=CORE)]
-    again = today(counted, compiled(network, "gvsoc", module=CORE), "gvsoc")
+    again = today(counted, compiled(model_of(network), "gvsoc", module=CORE), "gvsoc")
     assert abs(next(iter(sums(again, by_network).values())).error) < 0.08
     for name, kind in sums(again, by_kind).items():
         if kind.counted >= ENOUGH and name[1] == CORE:
@@ -160,4 +182,24 @@ def test_kinds_are_predicted_near_what_eight_cores_took() -> None:
 )
 def test_kind(inputs: tuple[tuple[int, ...], ...], output: tuple[int, ...], kind: str) -> None:
     found = SimpleNamespace(op="add", schedule=None, input_shapes=inputs, output_shapes=(output,))
+    assert kind_of(cast(LayerSummary, found)) == kind
+
+
+@pytest.mark.parametrize(
+    ("op", "input_", "output", "tile", "kind"),
+    [
+        ("conv2d", (1, 6, 6, 8), (1, 6, 6, 4), {"FY": 3, "FX": 3}, "conv2d 3x3, at most 36 pixels"),
+        ("conv2d", (1, 6, 7, 8), (1, 6, 7, 4), {"FY": 1, "FX": 1}, "conv2d 1x1, at most 144 pixels"),
+        ("conv2d", (1, 13, 12, 8), (1, 13, 12, 4), {"FY": 3, "FX": 1}, "conv2d 3x1"),
+        ("conv2d", (1, 6, 6, 3), (1, 6, 6, 4), {"FY": 3, "FX": 3}, "conv2d 3x3, at most 3 channels"),
+        ("depthwise_conv2d", (1, 3, 3, 3), (1, 1, 1, 3), {"FY": 3, "FX": 3}, "depthwise_conv2d 3x3, one pixel"),
+        ("max_pool2d", (1, 9, 9, 3), (1, 8, 8, 3), {}, "max_pool2d, stride 1"),
+        ("max_pool2d", (1, 9, 9, 3), (1, 4, 4, 3), {}, "max_pool2d, stride 2"),
+    ],
+)
+def test_kind_by_geometry(
+    op: str, input_: tuple[int, ...], output: tuple[int, ...], tile: dict[str, int], kind: str
+) -> None:
+    schedule = SimpleNamespace(tile=tile)
+    found = SimpleNamespace(op=op, schedule=schedule, input_shapes=(input_,), output_shapes=(output,))
     assert kind_of(cast(LayerSummary, found)) == kind

@@ -58,7 +58,7 @@ def test_l1_is_no_larger_than_the_main_memory() -> None:
         registry.get_target("gap9", l1=8192, l2=4096)
     configured = registry.get_target("gap9", l1=8192, l2=8192)
     assert configured.main_memory.size == 8192
-    assert configured.program_bytes(100) == 0 < registry.get_target("gap9").program_bytes(100)
+    assert configured.program_bytes(100, 9) == 0 < registry.get_target("gap9").program_bytes(100, 9)
 
 
 @pytest.mark.parametrize("size", [0, -5])

@@ -104,6 +104,25 @@ static void test_many(uint8_t *block)
     check(memcmp(local, seen, MANY * EACH) == 0, "many transfers");
 }
 
+/* The first of more transfers than there are queues has ended when the last one starts where it was. */
+static void test_a_wait_is_for_one_transfer(uint8_t *block)
+{
+    enum { MANY = 9, EACH = 100, LAST = (MANY - 1) * EACH };
+    static match_pulp_external_transfer_t transfers[MANY];
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = EACH};
+    read_all(block);
+    memset(local, ~seen[LAST], BYTES);
+    for (uint32_t i = 0; i < MANY; i++) {
+        match_pulp_external_copy_in(&transfers[i], local + i * EACH, block + i * EACH, &shape);
+    }
+    check(match_pulp_external_wait(&transfers[0]) == MATCH_OK, "status of the first");
+    check(memcmp(local, seen, EACH) == 0 && local[LAST] != seen[LAST], "a wait for another transfer");
+    for (uint32_t i = 1; i < MANY; i++) {
+        check(match_pulp_external_wait(&transfers[i]) == MATCH_OK, "status of the others");
+    }
+    check(memcmp(local, seen, MANY * EACH) == 0, "all of them");
+}
+
 static void test_refusals(uint8_t *block)
 {
     match_pulp_external_transfer_t transfer = {0};
@@ -149,6 +168,7 @@ int main(void)
         ram_on_cluster(cluster);
         test_shapes(block);
         test_many(block);
+        test_a_wait_is_for_one_transfer(block);
         test_refusals(block);
     }
     ram_on_cluster(0);

@@ -9,6 +9,7 @@
 
 #include "match_copy.h"
 #include "match_image.h"
+#include "pulp_open_hyper.h"
 
 #ifndef PULP_EXTERNAL_BYTES
 #define PULP_EXTERNAL_BYTES (8 * 1024 * 1024)
@@ -16,7 +17,7 @@
 
 /* A transfer between L2 and external memory; zero when there is none outstanding. */
 typedef struct {
-    uint32_t queue; /* of the controller, which its commands are in */
+    match_pulp_open_hyper_queue_t queue; /* of the controller, which its commands are in */
     int32_t status; /* of the start */
     bool active;
 } match_pulp_external_transfer_t;

@@ -74,7 +74,7 @@ void match_pulp_external_free(void *block)
 /* ---- transfers ---- */
 
 /* One command per plane, or per row where rows are apart in L2. */
-static int32_t commands(uint32_t queue, uint32_t local, uint32_t external, const match_copy_t *shape, bool in)
+static int32_t commands(match_pulp_open_hyper_queue_t queue, uint32_t local, uint32_t external, const match_copy_t *shape, bool in)
 {
     const uint32_t rows = match_pulp_copy_dense(shape) ? shape->rows : 1;
     for (uint32_t plane = 0; plane < shape->planes; plane++) {

@@ -46,14 +46,18 @@ void match_pulp_open_hyper_open(void)
     match_pulp_open_write(SELECTED_CYCLES, 200);
 }
 
-int32_t match_pulp_open_hyper_queue(uint32_t *queue)
+/* How often each queue was given out. */
+static uint32_t turns[QUEUES];
+
+int32_t match_pulp_open_hyper_queue(match_pulp_open_hyper_queue_t *queue)
 {
     const uint32_t begin = match_pulp_open_read(PULP_OPEN_TIMER_COUNT);
-    while ((*queue = match_pulp_open_read(FREE_QUEUE)) >= QUEUES) {
+    while ((queue->number = match_pulp_open_read(FREE_QUEUE)) >= QUEUES) {
         if (match_pulp_open_read(PULP_OPEN_TIMER_COUNT) - begin > PULP_TIMEOUT_CYCLES) {
             return MATCH_ERROR_TIMEOUT;
         }
     }
+    queue->turn = ++turns[queue->number];
     return MATCH_OK;
 }
 
@@ -72,13 +76,13 @@ static int32_t await(uint32_t queue, uint32_t commands)
     }
 }
 
-int32_t match_pulp_open_hyper_start(uint32_t queue, const match_pulp_open_hyper_command_t *command)
+int32_t match_pulp_open_hyper_start(match_pulp_open_hyper_queue_t queue, const match_pulp_open_hyper_command_t *command)
 {
-    const int32_t status = await(queue, PLACES - 1);
+    const int32_t status = await(queue.number, PLACES - 1);
     if (status != MATCH_OK) {
         return status;
     }
-    const uint32_t registers = QUEUE(queue);
+    const uint32_t registers = QUEUE(queue.number);
     const bool strided = command->rows > 1 && command->stride != command->bytes;
     match_pulp_open_write(CHIP, command->chip);
     match_pulp_open_write(registers + STRIDED, strided);
@@ -92,9 +96,9 @@ int32_t match_pulp_open_hyper_start(uint32_t queue, const match_pulp_open_hyper_
     return MATCH_OK;
 }
 
-int32_t match_pulp_open_hyper_wait(uint32_t queue)
+int32_t match_pulp_open_hyper_wait(match_pulp_open_hyper_queue_t queue)
 {
-    return await(queue, 0);
+    return turns[queue.number] == queue.turn ? await(queue.number, 0) : MATCH_OK;
 }
 
 int32_t match_pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes)
@@ -107,7 +111,7 @@ int32_t match_pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes
         .bytes = bytes,
         .in = true,
     };
-    uint32_t queue;
+    match_pulp_open_hyper_queue_t queue;
     int32_t status = match_pulp_open_hyper_queue(&queue);
     status = status == MATCH_OK ? match_pulp_open_hyper_start(queue, &command) : status;
     return status == MATCH_OK ? match_pulp_open_hyper_wait(queue) : status;

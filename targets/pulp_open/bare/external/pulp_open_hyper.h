@@ -19,17 +19,23 @@ typedef struct {
     bool in;         /* from the chip to L2 */
 } match_pulp_open_hyper_command_t;
 
+/* A queue, from when it is given out until it is given out again, which it is when it is empty. */
+typedef struct {
+    uint32_t number;
+    uint32_t turn;
+} match_pulp_open_hyper_queue_t;
+
 /* Start the controller. */
 void match_pulp_open_hyper_open(void);
 
 /* An empty queue. MATCH_ERROR_TIMEOUT if none becomes empty in time. */
-int32_t match_pulp_open_hyper_queue(uint32_t *queue);
+int32_t match_pulp_open_hyper_queue(match_pulp_open_hyper_queue_t *queue);
 
 /* Put a command behind those of a queue. MATCH_ERROR_TIMEOUT if there is no place in time. */
-int32_t match_pulp_open_hyper_start(uint32_t queue, const match_pulp_open_hyper_command_t *command);
+int32_t match_pulp_open_hyper_start(match_pulp_open_hyper_queue_t queue, const match_pulp_open_hyper_command_t *command);
 
-/* Until a queue is empty. MATCH_OK or MATCH_ERROR_TIMEOUT. */
-int32_t match_pulp_open_hyper_wait(uint32_t queue);
+/* Until a queue is empty; not for what is in it since it was given out again. MATCH_OK or MATCH_ERROR_TIMEOUT. */
+int32_t match_pulp_open_hyper_wait(match_pulp_open_hyper_queue_t queue);
 
 /* Bytes of the flash, now. MATCH_OK or MATCH_ERROR_TIMEOUT. */
 int32_t match_pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes);
