@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks import command
 from benchmarks.counted.count import HARDWARE, PLATFORMS, count, platforms
-from benchmarks.counted.results import Layer, Results, by_kind, by_network, joined
+from benchmarks.counted.results import Layer, Results, by_kind, by_network, encoded, joined
 from benchmarks.counted.table import summary
 from benchmarks.counted.text import texts
 from match.errors import InputError, MatchError, OptionError
@@ -77,7 +77,7 @@ def main(
     if output is not None:
         results = Results(layers=joined(known, layers), texts=texts() if text else before.texts)
         with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+            unfinished.write_bytes(encoded(results))
 
 
 if __name__ == "__main__":

@@ -87,6 +87,13 @@ def joined(before: Sequence[Layer], now: Sequence[Layer]) -> tuple[Layer, ...]:
     return tuple(sorted((*(one for one in before if by_network(one) not in again), *now), key=by_network))
 
 
+def encoded(results: Results) -> bytes:
+    """The results as JSON, a line for each layer and file, so that a change of one is a change of a line."""
+    layers, texts = (b",\n".join(map(msgspec.json.encode, rows)) for rows in (results.layers, results.texts))
+    version = str(results.schema_version).encode()
+    return b'{"schema_version": %b, "layers": [\n%b\n], "texts": [\n%b\n]}\n' % (version, layers, texts)
+
+
 def schema() -> dict[str, Any]:
     """JSON Schema of `Results`."""
     return msgspec.json.schema(Results)
