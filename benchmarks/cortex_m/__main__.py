@@ -47,10 +47,11 @@ def main(
 
 def _table(found: list[Counted]) -> Table:
     table = Table("network", "target")
-    for name in ("predicted cycles", "instructions", "RAM", "constants", "text", "stack"):
+    for name in ("predicted cycles", "instructions", "at -O3", "at -Os", "RAM", "constants", "text", "stack"):
         table.add_column(name, justify="right")
     for one in found:
-        numbers = (one.predicted, one.instructions, one.ram, one.constants, one.text, one.stack)
+        counts = (one.instructions, one.fastest, one.smallest)
+        numbers = (one.predicted, *counts, one.ram, one.constants, one.text, one.stack)
         table.add_row(one.network, one.target, *(f"{number:,}" for number in numbers))
     return table
 
