@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.command import run
-from benchmarks.cortex_m.count import NETWORKS, TARGETS, Counted, Results, beside, count
-from benchmarks.models import Models, models_folder
+from benchmarks.cortex_m.count import TARGETS, Counted, Results, beside, count
+from benchmarks.models import MLPERF_TINY, Models, models_folder
 from match.files.output import check_file, whole_file
 
 FILE = Path(__file__).with_name("counted.json")
@@ -33,7 +33,7 @@ def main(
     check_file(output)
     folder, console = models_folder(models), Console()
     found: list[Counted] = []
-    for network in NETWORKS:
+    for network in MLPERF_TINY:
         for target in TARGETS:
             with console.status(f"{network} on {target}"):
                 found.append(count(network, target, folder))

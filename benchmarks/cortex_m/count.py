@@ -9,16 +9,9 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 import match
+from benchmarks.models import MLPERF_TINY
 from match.errors import OutputError
 from match.run.size import size
-
-NETWORKS = {
-    "ResNet8": "pretrainedResnet_quant",
-    "VWW": "vww_96_int8",
-    "DS-CNN": "kws_ref_model",
-    "auto-encoder": "ad01_int8",
-}
-"""The networks of MLPerf Tiny, by the names of their files."""
 
 TARGETS = ("cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
 
@@ -78,7 +71,7 @@ def count(network: str, target: str, folder: Path) -> Counted:
     counts: dict[str, int] = {}
     for level in ("-Os", "-O3", "-O2"):
         os.environ["CFLAGS"] = level
-        compiled = match.compile(folder / f"{NETWORKS[network]}.tflite", target, numerics="exact")
+        compiled = match.compile(folder / f"{MLPERF_TINY[network]}.tflite", target, numerics="exact")
         if not compiled.validate(samples=2, on="qemu").equal:
             raise OutputError(f"{network} on {target} at {level} computes other outputs than TFLite Micro.")
         counts[level] = compiled.measure(seed=0, on="qemu")[1].total
@@ -109,7 +102,7 @@ def beside(folder: Path) -> tuple[Beside, ...]:
             software=software,
             measured=milliseconds,
             predicted=match.predict(
-                folder / f"{NETWORKS[network]}.tflite", target, numerics="exact"
+                folder / f"{MLPERF_TINY[network]}.tflite", target, numerics="exact"
             ).totals.milliseconds,
         )
         for target, (software, measured) in PUBLISHED.items()
