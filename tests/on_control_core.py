@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from benchmarks.control_core.__main__ import FILE, read
 from benchmarks.control_core.results import Network
 
-OPERATORS = "| operator | layers | cycles, TVM's C | kernels | times fewer | instructions, TVM's C | kernels | times fewer |"
+OPERATORS = (
+    "| operator | layers | cycles, TVM's C | kernels | times fewer | instructions, TVM's C | kernels | times fewer |"
+)
 GAP9 = "| network on GAP9's core | TVM's C | kernels | times fewer |"
 DIANA = "| network | `core` | TVM's C | `--rescale`, `core` | `--rescale`, TVM's C |"
 

@@ -51,9 +51,7 @@ def _table(results: Results) -> Table:
     for name in ("kernels", "TVM's C", "times fewer"):
         table.add_column(name, justify="right")
     rows = [(one.op, "cycles on RTL", one.kernels, one.generated) for one in results.operators]
-    rows += [
-        (one.op, "instructions", one.kernel_instructions, one.generated_instructions) for one in results.operators
-    ]
+    rows += [(one.op, "instructions", one.kernel_instructions, one.generated_instructions) for one in results.operators]
     for one in results.networks:
         how = f"predicted, {one.target}{', --rescale' if one.rescaled else ''}"
         rows.append((one.network, how, one.kernels, one.generated))
