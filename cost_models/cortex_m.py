@@ -3,7 +3,7 @@
 Instructions of a kernel call follow from its loops and from what stands around them. The loops are counted in the
 source, the rest is fitted to counts of 70 random layers each under QEMU (``-icount shift=0``, GCC 12.2, -O3): formulas
 of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 11 %. Cores
-without MVE execute the same instructions but for a percent; -Os takes up to 8 % more.
+without MVE execute the same instructions but for a percent; -Os takes up to 10 % more.
 
 A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
 predictions; nothing has been measured on a chip:
