@@ -10,6 +10,14 @@ import typer
 
 from match.errors import OptionError
 
+MLPERF_TINY = {
+    "ResNet8": "pretrainedResnet_quant",
+    "VWW": "vww_96_int8",
+    "DS-CNN": "kws_ref_model",
+    "auto-encoder": "ad01_int8",
+}
+"""The networks by the names of their TFLite files."""
+
 Models = Annotated[
     Path | None,
     typer.Option(

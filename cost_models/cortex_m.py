@@ -3,7 +3,7 @@
 Instructions of a kernel call follow from its loops and from what stands around them. The loops are counted in the
 source, the rest is fitted to counts of 70 random layers each under QEMU (``-icount shift=0``, GCC 12.2, -O3): formulas
 of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 11 %. Cores
-without MVE execute the same instructions but for a percent; -Os takes up to 8 % more.
+without MVE execute the same instructions but for a percent; -Os takes up to 10 % more.
 
 A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
 predictions; nothing has been measured on a chip:
@@ -121,9 +121,11 @@ class CortexMCost(CostModel):
                 return CALL + (self._lanes(layer, tile) if self.vectors else self._strips(layer, tile))
             case Op.MATRICES:
                 return CALL + tile.oy * tile.ox * tile.k * (20 + 4.2 * tile.c)
-            case Op.AVG_POOL2D | Op.MAX_POOL2D:
-                output = 36 if layer.op is Op.AVG_POOL2D else 16
-                return CALL + tile.oy * tile.ox * (110 + tile.k * (output + 1.6 * tile.fy * tile.fx))
+            case Op.AVG_POOL2D:
+                seen = (1.35 if self.vectors else 1.65) * tile.fy * tile.fx
+                return CALL + tile.oy * tile.ox * (110 + tile.k * (36 + seen))
+            case Op.MAX_POOL2D:
+                return CALL + self._maximum(layer, tile)
             case Op.SOFTMAX | Op.LOG_SOFTMAX | Op.NORMALIZE:
                 row, output = ROWS[layer.op]
                 return CALL + tile.oy * tile.ox * (row + tile.k * output)
@@ -197,6 +199,15 @@ class CortexMCost(CostModel):
         else:
             row = 12.5 * tile.ox * tile.fx * strip.window
         return laid_out + tile.k * tile.oy * (23 + row + tile.ox * (47 if self.long else 8))
+
+    def _maximum(self, layer: Layer, tile: Tile) -> float:
+        """Max pooling; a window as wide as the input is one row to the kernel."""
+        rows = 1 if tile.fx == layer.ix else tile.fy
+        if self.vectors:
+            group = ceil_div(tile.k, VECTOR) * (18 + 11 * rows + 5 * tile.fy * tile.fx)
+        else:
+            group = (tile.k // WORD + tile.k % WORD) * (13 + 8.5 * rows + 6 * tile.fy * tile.fx)
+        return tile.oy * tile.ox * (107 + group)
 
     def _lanes(self, layer: Layer, tile: Tile) -> float:
         """Depthwise with MVE."""

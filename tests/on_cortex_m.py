@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from benchmarks.cortex_m.__main__ import FILE, read
 from benchmarks.cortex_m.count import Beside, Counted
 
-COUNTED = "| network | target | predicted cycles | instructions | RAM | stack | constants | code |"
+COUNTED = "| network | target | predicted cycles | instructions | -O3 | -Os | RAM | stack | constants | code |"
 BESIDE = "| network | target | published, ms | of | predicted, ms |"
 
 
@@ -25,7 +25,8 @@ def _with(page: str, header: str, rows: Iterable[str]) -> str:
 
 
 def _row(one: Counted) -> str:
-    numbers = one.predicted, one.instructions, one.ram, one.stack, one.constants, one.text
+    counts = one.instructions, one.fastest, one.smallest
+    numbers = one.predicted, *counts, one.ram, one.stack, one.constants, one.text
     return f"| {one.network} | `{one.target}` | {' | '.join(f'{number:,}' for number in numbers)} |"
 
 

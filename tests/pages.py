@@ -22,6 +22,7 @@ from tests.beside_published import with_predictions
 from tests.constants import with_values
 from tests.counted import with_before, with_counts, with_exact
 from tests.described import fields
+from tests.on_control_core import with_core
 from tests.on_cortex_m import with_cores
 from tests.reports.page import page as reports
 from tests.runtimes.page import page as runtimes
@@ -69,12 +70,18 @@ def _dedented(part: Any) -> Any:
 
 def _cost_models() -> str:
     """The page as it is, with the constants of today, what was counted last, and predictions beside publications."""
-    return with_predictions(with_counts(with_values((DOCS / "cost-models.md").read_text())))
+    page = with_predictions(with_counts(with_values((DOCS / "cost-models.md").read_text())))
+    return with_core(page)
 
 
 def _cost_models_diana() -> str:
     """The page as it is, with what was predicted for publications."""
     return with_predictions((DOCS / "cost-models-diana.md").read_text())
+
+
+def _diana() -> str:
+    """The page as it is, with what was predicted of the core."""
+    return with_core((DOCS / "diana.md").read_text())
 
 
 def _choice() -> str:
@@ -107,6 +114,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "networks.md": partial(_architectures, "networks.md", "uint8"),
     "pulp-open.md": _pulp_open,
     "quantize.md": partial(_architectures, "quantize.md", "float"),
+    "diana.md": _diana,
     "fields.md": fields,
     "reports.md": reports,
     "runtimes.md": runtimes,

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.command import run
-from benchmarks.cortex_m.count import NETWORKS, TARGETS, Counted, Results, beside, count
-from benchmarks.models import Models, models_folder
+from benchmarks.cortex_m.count import TARGETS, Counted, Results, beside, count
+from benchmarks.models import MLPERF_TINY, Models, models_folder
 from match.files.output import check_file, whole_file
 
 FILE = Path(__file__).with_name("counted.json")
@@ -33,7 +33,7 @@ def main(
     check_file(output)
     folder, console = models_folder(models), Console()
     found: list[Counted] = []
-    for network in NETWORKS:
+    for network in MLPERF_TINY:
         for target in TARGETS:
             with console.status(f"{network} on {target}"):
                 found.append(count(network, target, folder))
@@ -47,10 +47,11 @@ def main(
 
 def _table(found: list[Counted]) -> Table:
     table = Table("network", "target")
-    for name in ("predicted cycles", "instructions", "RAM", "constants", "text", "stack"):
+    for name in ("predicted cycles", "instructions", "at -O3", "at -Os", "RAM", "constants", "text", "stack"):
         table.add_column(name, justify="right")
     for one in found:
-        numbers = (one.predicted, one.instructions, one.ram, one.constants, one.text, one.stack)
+        counts = (one.instructions, one.fastest, one.smallest)
+        numbers = (one.predicted, *counts, one.ram, one.constants, one.text, one.stack)
         table.add_row(one.network, one.target, *(f"{number:,}" for number in numbers))
     return table
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
 import match
+from benchmarks.models import MLPERF_TINY
 from match.errors import OutputError
 from match.run.size import size
-
-NETWORKS = {
-    "ResNet8": "pretrainedResnet_quant",
-    "VWW": "vww_96_int8",
-    "DS-CNN": "kws_ref_model",
-    "auto-encoder": "ad01_int8",
-}
-"""The networks of MLPerf Tiny, by the names of their files."""
 
 TARGETS = ("cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
 
@@ -32,7 +26,8 @@ PUBLISHED = {
 class Counted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network on a core, with exact numerics.
 
-    predicted: cycles. instructions: of one inference, counted under QEMU at the level that the project's Makefile has.
+    predicted: cycles. instructions: of one inference, counted under QEMU at -O2, which the project's Makefile has;
+    fastest and smallest: the same at -O3 and at -Os.
     ram: bytes of the workspace with inputs and outputs inside, and scratch of kernels. constants: bytes. text: bytes of
     the program's code, C library included. stack: bytes of whoever calls run.
     """
@@ -41,6 +36,8 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     target: str
     predicted: int
     instructions: int
+    fastest: int
+    smallest: int
     ram: int
     constants: int
     text: int
@@ -60,7 +57,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the benchmark writes: networks in their order, each on all cores; and what is beside publications."""
 
-    schema_version: int = 2
+    schema_version: int = 3
     counted: tuple[Counted, ...]
     beside: tuple[Beside, ...]
 
@@ -71,10 +68,13 @@ def count(network: str, target: str, folder: Path) -> Counted:
     Raises:
         OutputError: they differ.
     """
-    compiled = match.compile(folder / f"{NETWORKS[network]}.tflite", target, numerics="exact")
-    if not compiled.validate(samples=2, on="qemu").equal:
-        raise OutputError(f"{network} on {target} computes other outputs than TFLite Micro.")
-    _, measured = compiled.measure(seed=0, on="qemu")
+    counts: dict[str, int] = {}
+    for level in ("-Os", "-O3", "-O2"):
+        os.environ["CFLAGS"] = level
+        compiled = match.compile(folder / f"{MLPERF_TINY[network]}.tflite", target, numerics="exact")
+        if not compiled.validate(samples=2, on="qemu").equal:
+            raise OutputError(f"{network} on {target} at {level} computes other outputs than TFLite Micro.")
+        counts[level] = compiled.measure(seed=0, on="qemu")[1].total
     totals = compiled.report.totals
     with TemporaryDirectory() as project:
         compiled.save(project)
@@ -83,7 +83,9 @@ def count(network: str, target: str, folder: Path) -> Counted:
         network=network,
         target=target,
         predicted=totals.cycles,
-        instructions=measured.total,
+        instructions=counts["-O2"],
+        fastest=counts["-O3"],
+        smallest=counts["-Os"],
         ram=totals.inside_bytes or 0,
         constants=totals.constant_bytes,
         text=sizes.text,
@@ -100,7 +102,7 @@ def beside(folder: Path) -> tuple[Beside, ...]:
             software=software,
             measured=milliseconds,
             predicted=match.predict(
-                folder / f"{NETWORKS[network]}.tflite", target, numerics="exact"
+                folder / f"{MLPERF_TINY[network]}.tflite", target, numerics="exact"
             ).totals.milliseconds,
         )
         for target, (software, measured) in PUBLISHED.items()

@@ -127,7 +127,25 @@ void match_arm_avg_pool2d_long(const match_tile_t *tile)
     average(tile, MATCH_ARM_LONG);
 }
 
-/* Of two words' bytes, the larger ones. */
+#if MATCH_ARM_MVE
+/* Sixteen channels at once, of which as many are read and written as there are. */
+static void largest(const match_tile_t *tile, const view_t *view, uint8_t *output)
+{
+    for (int32_t k = 0; k < tile->channels_out; k += 16) {
+        const mve_pred16_t there = vctp8q((uint32_t)(tile->channels_out - k));
+        uint8x16_t values = vdupq_n_u8((uint8_t)tile->clip_low);
+        const uint8_t *row = view->first + k;
+        for (int32_t y = view->rows; y > 0; y--, row += view->row_step) {
+            const uint8_t *pixel = row;
+            for (int32_t x = view->columns; x > 0; x--, pixel += view->column_step) {
+                values = vmaxq_u8(values, vldrbq_z_u8(pixel, there));
+            }
+        }
+        vstrbq_p_u8(output + k, vminq_u8(values, vdupq_n_u8((uint8_t)tile->clip_high)), there);
+    }
+}
+#else
+/* Of two words' bytes, the larger ones and the smaller ones. */
 static inline uint32_t larger(uint32_t a, uint32_t b)
 {
 #if MATCH_ARM_DSP
@@ -142,18 +160,9 @@ static inline uint32_t larger(uint32_t a, uint32_t b)
 #endif
 }
 
-/* The largest values of four channels. */
-static uint32_t largest_four(const view_t *view, int32_t channel)
+static inline uint32_t smaller(uint32_t a, uint32_t b)
 {
-    uint32_t word = 0;
-    const uint8_t *row = view->first + channel;
-    for (int32_t y = view->rows; y > 0; y--, row += view->row_step) {
-        const uint8_t *pixel = row;
-        for (int32_t x = view->columns; x > 0; x--, pixel += view->column_step) {
-            word = larger(match_arm_load4(pixel), word);
-        }
-    }
-    return word;
+    return ~larger(~a, ~b);
 }
 
 static uint32_t largest_one(const view_t *view, int32_t channel)
@@ -169,19 +178,36 @@ static uint32_t largest_one(const view_t *view, int32_t channel)
     return value;
 }
 
+/* Four channels at once. */
+static void largest(const match_tile_t *tile, const view_t *view, uint8_t *output)
+{
+    const uint32_t low = (uint32_t)tile->clip_low * 0x01010101u, high = (uint32_t)tile->clip_high * 0x01010101u;
+    int32_t k = 0;
+    for (; k + GROUP <= tile->channels_out; k += GROUP) {
+        uint32_t word = low;
+        const uint8_t *row = view->first + k;
+        for (int32_t y = view->rows; y > 0; y--, row += view->row_step) {
+            const uint8_t *pixel = row;
+            for (int32_t x = view->columns; x > 0; x--, pixel += view->column_step) {
+                word = larger(match_arm_load4(pixel), word);
+            }
+        }
+        word = smaller(word, high);
+        memcpy(output + k, &word, sizeof word);
+    }
+    for (; k < tile->channels_out; k++) {
+        output[k] = (uint8_t)match_arm_clip((int32_t)largest_one(view, k), tile->clip_low, tile->clip_high);
+    }
+}
+#endif
+
 void match_arm_max_pool2d(const match_tile_t *tile)
 {
     for (int32_t y = 0; y < tile->output_height; y++) {
         uint8_t *output = tile->output + y * tile->output_row_stride;
         for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride) {
             view_t view = view_of(tile, y, x);
-            for (int32_t k = 0; k < tile->channels_out;) {
-                bool four = k + GROUP <= tile->channels_out;
-                uint32_t word = four ? largest_four(&view, k) : largest_one(&view, k);
-                for (int32_t i = 0; i < (four ? GROUP : 1); i++, word >>= 8) {
-                    output[k++] = (uint8_t)match_arm_clip((int32_t)(word & 0xff), tile->clip_low, tile->clip_high);
-                }
-            }
+            largest(tile, &view, output);
         }
     }
 }

@@ -88,13 +88,14 @@ def _with_ties(line: Requantization, own: Requantization, steps: Steps) -> Requa
 
 def _last(steps: Steps) -> Int64Array:
     """The first accumulator with the largest output of each channel that varies."""
-    return np.where(steps.interior, steps.thresholds, np.iinfo(np.int32).min).max(axis=1)
+    lowest = np.iinfo(np.int32).min
+    return np.where(steps.interior, steps.thresholds, lowest).max(axis=1, initial=lowest)
 
 
 def _lengths(slope: npt.NDArray[np.float64], steps: Steps) -> Int64Array:
     """How long the lower halves of multipliers can be: a product with one and c, which is below M, fit a word."""
     varies = steps.interior.any(axis=1)
-    top = steps.thresholds.shape[1] - np.argmax(steps.interior[:, ::-1], axis=1)
+    top = np.where(steps.interior, np.arange(1, len(steps.levels) + 1), 0).max(axis=1, initial=0)
     reach = np.maximum(1.0, top / np.where(varies, slope, 1.0))
     return np.floor(WORD - np.log2(reach + np.exp2(WORD) / reach)).astype(np.int64)
 

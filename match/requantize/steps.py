@@ -64,7 +64,8 @@ class Steps:
         """Smallest and largest B with every interior threshold exact; empty where the first exceeds the second.
 
         `step` is taken off the sum of accumulators less than `below`; both are of shape (channels,). A channel without
-        interior thresholds is constant and gets a window of the one B that says so if M is 0.
+        interior thresholds is constant, as all are without levels, and gets a window of the one B that says so if M is
+        0.
         """
         interior = self.interior
         at = before = self.left_ends(multiplier, shift)
@@ -72,8 +73,8 @@ class Steps:
             before = at + np.where(self.thresholds <= below[:, None], step[:, None], 0)
             at = at + np.where(self.thresholds < below[:, None], step[:, None], 0)
         limit = np.iinfo(np.int64)
-        least = np.where(interior, at, limit.min).max(axis=1)
-        most = np.where(interior, before, limit.max - multiplier[:, None]).min(axis=1) + multiplier - 1
+        least = np.where(interior, at, limit.min).max(axis=1, initial=limit.min)
+        most = np.where(interior, before + multiplier[:, None] - 1, limit.max).min(axis=1, initial=limit.max)
         constant = self.lowest << shift
         varies = interior.any(axis=1)
         return np.where(varies, least, constant), np.where(varies, most, constant)

@@ -1,4 +1,4 @@
-"""The example for a Cortex-M7: networks compute the same while an interrupt hands over samples."""
+"""The example for a Cortex-M7: networks of two tasks compute the same while an interrupt hands over samples."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_pictures_arrive_by_interrupt(tmp_path: Path) -> None:
         cepstrum = ((number + time) % 11).astype(np.float32) / np.float32(5) - np.float32(1)
         (words,) = keywords.run({keywords.inputs[0].name: cepstrum.reshape(keywords.inputs[0].shape)}).values()
         expected += [told("picture", time, scores), told("word", time, words)]
-    assert lines == expected
+    assert sorted(lines) == sorted(expected)
+    assert lines != expected, "tasks take turns, in another order than one task would"
     found = re.fullmatch(r"done, (\d+) rows arrived while networks ran, 0 were lost", last)
     assert found
     assert int(found[1]) > 16

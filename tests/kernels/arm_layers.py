@@ -10,7 +10,7 @@ import numpy as np
 from match.ir import requantization as ir
 from match.targets.cortex_m import packing
 from tests.kernels.arm import Call, expected_in
-from tests.kernels.harness import View, embed
+from tests.kernels.harness import Bytes, View, embed
 from tests.kernels.pulp_tiles import fields_of, random_input, random_weights
 from tests.kernels.reference import (
     Geometry,
@@ -19,7 +19,10 @@ from tests.kernels.reference import (
     UpperWords,
     conv2d,
     depthwise_conv2d,
+    output_strides_of,
     requantization_of,
+    strides_of,
+    windows,
 )
 
 FORMS = ("high", "int64", "int64_signed")
@@ -209,6 +212,32 @@ def depthwise_call(rng: np.random.Generator, family: str, geometry: Geometry, sh
     multiple = 1 if family == "arm" else packing.VECTOR_LANES
     scratch = scratch_of_depthwise(family, geometry)
     return finished(family, "depthwise_conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value)
+
+
+def average_call(rng: np.random.Generator, geometry: Geometry, shape: Shape) -> Call:
+    """Average pooling."""
+    source = embed(random_input(rng, geometry), shape.before)
+    pad_value = int(rng.integers(256))
+    acc = windows(source.tile, geometry, pad_value).sum(axis=(2, 3))
+    nothing = np.zeros((geometry.channels_out, 1), np.int8), b""
+    return finished("arm", "avg_pool2d", geometry, source, acc, nothing, 1, 0, rng, shape, pad_value)
+
+
+def maximum_call(rng: np.random.Generator, geometry: Geometry, shape: Shape) -> Call:
+    """Max pooling."""
+    source = embed(random_input(rng, geometry), shape.before)
+    target = embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), shape.behind)
+    seen = windows(source.tile.astype(np.int64), geometry, -1).max(axis=(2, 3))
+    outputs: Bytes = np.clip(np.maximum(seen, 0), *shape.clip).astype(np.uint8)
+    return Call(
+        "match_arm_max_pool2d",
+        geometry.fields(
+            **strides_of(source), **output_strides_of(target), clip_low=shape.clip[0], clip_high=shape.clip[1]
+        ),
+        input=source.block,
+        output=target.block,
+        expected=expected_in(target, outputs),
+    )
 
 
 def scratch_of_depthwise(family: str, geometry: Geometry) -> int:

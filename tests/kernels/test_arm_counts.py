@@ -14,9 +14,11 @@ from tests.kernels.arm import CORES, Call, Program
 from tests.kernels.arm_layers import (
     FAMILIES,
     Shape,
+    average_call,
     conv2d_call,
     dense_call,
     depthwise_call,
+    maximum_call,
     random_geometry,
     scratch_of_conv2d,
     scratch_of_depthwise,
@@ -52,6 +54,12 @@ CONVOLUTIONS = (
     geometry(64, 64, 11),
 )
 DEPTHWISE = geometry(8, 8, 48, 3, 1, SAME), geometry(16, 16, 24, 3, 2, BEHIND), geometry(64, 64, 12, 3, 1, SAME)
+POOLING = (
+    geometry(16, 16, 16, 2, 2),
+    geometry(64, 64, 8, 3, 2, BEHIND),
+    geometry(25, 25, 12, 2, 2),
+    geometry(64, 64, 1, 8),
+)
 DENSE = (640, 128), (128, 128), (128, 640)
 
 
@@ -83,6 +91,18 @@ def test_instructions_are_those_that_are_counted(core: str, family: str, tmp_pat
             calls.append(dense_call(rng, family, inputs, outputs, (1, 1), shape))
             row = geometry(inputs, outputs, 1)
             predicted.append(cost.instructions(*layer_of(row, Op.DENSE)))
+    counted = [count for count, _ in Program(CORES[core], tmp_path, "-O3").run(calls)]
+    for call, count, prediction in zip(calls, counted, predicted, strict=True):
+        assert prediction == pytest.approx(count, rel=CLOSE), f"{call.kernel} {call.fields}"
+
+
+@pytest.mark.parametrize(("core", "family"), [("m4", "arm"), ("m55", "mve")])
+def test_instructions_of_pooling(core: str, family: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    cost = CortexMCost(vectors=family == "mve")
+    kinds = (average_call, Op.AVG_POOL2D), (maximum_call, Op.MAX_POOL2D)
+    calls = [make(rng, own, Shape(whole_words=True)) for make, _ in kinds for own in POOLING]
+    predicted = [cost.instructions(*layer_of(own, op)) for _, op in kinds for own in POOLING]
     counted = [count for count, _ in Program(CORES[core], tmp_path, "-O3").run(calls)]
     for call, count, prediction in zip(calls, counted, predicted, strict=True):
         assert prediction == pytest.approx(count, rel=CLOSE), f"{call.kernel} {call.fields}"

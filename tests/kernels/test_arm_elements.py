@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.kernels.arm import CORES, Call, Program, expected_in
-from tests.kernels.arm_layers import Shape, finished, random_geometry, random_shape
+from tests.kernels.arm_layers import Shape, average_call, maximum_call, random_geometry, random_shape
 from tests.kernels.harness import Bytes, embed
 from tests.kernels.pulp_tiles import random_input
-from tests.kernels.reference import Geometry, output_strides_of, strides_of, windows
+from tests.kernels.reference import Geometry, output_strides_of, strides_of
 
 pytestmark = pytest.mark.cc
 
@@ -74,29 +74,12 @@ def average(rng: np.random.Generator, shape: Shape) -> Call:
         geometry = Geometry(
             geometry.channels_in, geometry.channels_in, (1, 1), (19, 17), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0)
         )
-    source = embed(random_input(rng, geometry), shape.before)
-    pad_value = int(rng.integers(256))
-    acc = windows(source.tile, geometry, pad_value).sum(axis=(2, 3))
-    nothing = np.zeros((geometry.channels_out, 1), np.int8), b""
-    return finished("arm", "avg_pool2d", geometry, source, acc, nothing, 1, 0, rng, shape, pad_value)
+    return average_call(rng, geometry, shape)
 
 
 def maximum(rng: np.random.Generator, shape: Shape) -> Call:
     """Windows have a pixel inside the input."""
-    geometry = random_geometry(rng, channelwise=True)
-    source = embed(random_input(rng, geometry), shape.before)
-    target = embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), shape.behind)
-    seen = windows(source.tile.astype(np.int64), geometry, -1).max(axis=(2, 3))
-    outputs: Bytes = np.clip(np.maximum(seen, 0), *shape.clip).astype(np.uint8)
-    return Call(
-        "match_arm_max_pool2d",
-        geometry.fields(
-            **strides_of(source), **output_strides_of(target), clip_low=shape.clip[0], clip_high=shape.clip[1]
-        ),
-        input=source.block,
-        output=target.block,
-        expected=expected_in(target, outputs),
-    )
+    return maximum_call(rng, random_geometry(rng, channelwise=True), shape)
 
 
 MAKERS: tuple[Callable[[np.random.Generator, Shape], Call], ...] = (addition, lookup, average, maximum)

@@ -28,8 +28,8 @@ def test_constants_of_cost_models_are_current() -> None:
     assert page == PAGES["cost-models.md"](), "docs/cost-models.md is not current: make pages"
 
 
-@pytest.mark.parametrize("name", ["choice.md", "cost-models-diana.md"])
-def test_what_was_predicted_for_publications_is_current(name: str) -> None:
+@pytest.mark.parametrize("name", ["choice.md", "cost-models-diana.md", "diana.md"])
+def test_what_was_predicted_is_current(name: str) -> None:
     assert (DOCS / name).read_text() == PAGES[name](), f"docs/{name} is not current: make pages"
 
 

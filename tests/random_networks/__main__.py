@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from tests.random_networks.check import Checked, Outcome, check, options, random_network
+from tests.random_networks.check import CORES, Asked, Checked, Outcome, check, on_core, options, random_network
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,9 +24,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("first", metavar="FROM", type=int)
     parser.add_argument("end", metavar="TO", type=int, help="the seed after the last")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the model files of failures are left")
+    parser.add_argument("--core", choices=CORES, help="all with exact numerics on this core, under QEMU, too")
     given = parser.parse_args(arguments)
     os.environ.setdefault("CFLAGS", "-O1")  # builds take half as long
-    results = list(_checked(given.kind, range(given.first, given.end), given.keep))
+    asked = on_core(given.core) if given.core else None
+    results = list(_checked(given.kind, range(given.first, given.end), given.keep, asked))
     _say(summary(results))
     return int(any(result.outcome is Outcome.FAILED for result in results))
 
@@ -43,16 +45,16 @@ def summary(results: Sequence[Checked]) -> str:
     return "\n".join([*lines, *(f"{count} x {sentences[key]}" for key, count in alike.most_common())])
 
 
-def _checked(kind: str, seeds: Iterable[int], keep: Path | None) -> Iterator[Checked]:
+def _checked(kind: str, seeds: Iterable[int], keep: Path | None, asked: Asked | None) -> Iterator[Checked]:
     """What became of each network; another process checks them, which a fault in C++ may end."""
     pool = _pool()
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                result = pool.submit(check, kind, seed, Path(folder)).result()
+                result = pool.submit(check, kind, seed, Path(folder), asked).result()
             except BrokenProcessPool:
                 pool, said = _pool(), "the process ended"
-                result = Checked(seed, random_network(kind, seed), options(seed), Outcome.FAILED, said)
+                result = Checked(seed, random_network(kind, seed), asked or options(seed), Outcome.FAILED, said)
         if result.outcome is Outcome.FAILED:
             _say(f"{kind} {seed}: {result.said}\n    {result.asked}\n    {' '.join(result.network.operators)}")
             if keep:

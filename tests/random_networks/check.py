@@ -35,6 +35,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 SAMPLES = 4
 TARGETS = ("gap9", "gap8", "diana", "pulp_open", "cortex_m4", "cortex_m55")
+CORES = ("cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
 SMALL_L1 = (8 << 10, 12 << 10, 16 << 10, 32 << 10)
 SMALL_L2 = (32 << 10, 48 << 10, 64 << 10, 128 << 10)
 CLOSE = 1e-5
@@ -64,7 +65,7 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of a compilation, and whether its C runs with sanitizers."""
+    """The options of a compilation, and where its C runs: with sanitizers, and under QEMU besides."""
 
     target: str
     numerics: str
@@ -72,6 +73,7 @@ class Asked:
     l2: int | None
     fuse: bool
     sanitize: bool
+    qemu: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,15 @@ def options(seed: int) -> Asked:
     )
 
 
-def check(kind: str, seed: int, folder: Path) -> Checked:
-    """Compile and compare the network of a seed; files are written to `folder`."""
-    network, asked = RandomNetwork(b"", "", ()), options(seed)
+def on_core(target: str) -> Asked:
+    """Exact numerics on a Cortex-M, on a PC and under QEMU; on a PC the M7 and the M33 execute the C of the M4."""
+    sanitize = target in ("cortex_m4", "cortex_m55")
+    return Asked(target, "exact", l1=None, l2=None, fuse=True, sanitize=sanitize, qemu=True)
+
+
+def check(kind: str, seed: int, folder: Path, asked: Asked | None = None) -> Checked:
+    """Compile and compare the network of a seed, with random options or those given; files are written to `folder`."""
+    network, asked = RandomNetwork(b"", "", ()), asked or options(seed)
     try:
         network = random_network(kind, seed)
         path = folder / f"random{network.suffix}"
@@ -145,6 +153,11 @@ def _compared(path: Path, operators: Sequence[str], asked: Asked, seed: int) -> 
     outputs = compiled.run(samples, sanitize=asked.sanitize)
     found = [outputs[tensor.name] for tensor in model.outputs]
     exact = report.totals.inexact_layers == 0
+    if asked.qemu:
+        simulated = compiled.run(samples, on="qemu")
+        emulated = [simulated[tensor.name] for tensor in model.outputs]
+        if wrong := _differences(model, found, emulated, 0 if exact else CLOSE):
+            return Outcome.FAILED, f"under QEMU not the PC's: {wrong}"
     if _computes_integers(report):
         rounded = any(not layer.exact and layer.module == "cpu" for layer in report.layers)
         normalized = any("Normalization" in name for name in operators)

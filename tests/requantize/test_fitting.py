@@ -209,6 +209,16 @@ def test_constant_channels_are_exact() -> None:
     assert result[1].exact
 
 
+@pytest.mark.parametrize("form", [NARROW, WIDE, HIGH, SPLIT], ids=lambda form: form.name)
+def test_a_clip_to_one_value_is_exact(form: Requantizer) -> None:
+    """All channels are constant, though accumulators are not: an activation may clip so where a scale is small."""
+    layer = gemmlowp([0.003, 0.02], 0, (0, 0), np.random.default_rng(9))
+    reach = np.full(2, 90_000)
+    result = fit(layer, -reach, reach, form)
+    assert result is not None
+    assert (result[0].clip, result[1].exact) == ((0, 0), True)
+
+
 def exact_shift(scales: list[float], clip: tuple[int, int], form: Requantizer) -> tuple[Requantization, bool]:
     """The shift-only form of TFLite's requantization at zero point 0, and whether it is exact."""
     layer = gemmlowp(scales, 0, clip, np.random.default_rng(8))
