@@ -36,7 +36,7 @@ class Gain:
 
 
 def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> Iterator[Gain]:
-    """Of a network on some targets, each with some sizes of L1."""
+    """What chains gain in a network on some targets, each with some sizes of L1."""
     for name in targets:
         for size in sizes:
             target = get_target(name, size)

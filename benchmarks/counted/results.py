@@ -45,7 +45,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Sum(NamedTuple):
-    """Of some layers."""
+    """What some layers take together."""
 
     layers: int
     predicted: int
@@ -53,7 +53,7 @@ class Sum(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Of the prediction, relative."""
+        """The relative error of the prediction."""
         return self.predicted / self.counted - 1
 
 

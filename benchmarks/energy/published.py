@@ -34,7 +34,7 @@ class EnergyCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remark: str = ""
 
     def picojoules(self, macs: int) -> float:
-        """Of an inference of so many multiply-accumulates."""
+        """The energy of an inference of so many multiply-accumulates."""
         if self.microjoules is not None:
             return 1e6 * self.microjoules
         if self.pj_per_mac is not None:

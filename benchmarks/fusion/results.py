@@ -33,7 +33,7 @@ Choice = Literal["unfused", "latency", "bytes"]
 CHOICES: tuple[Choice, ...] = ("unfused", "latency", "bytes")
 
 BORDER = frozenset({"quantize", "dequantize", "softmax"})
-"""Of real numbers, in the zoo's networks: those that were published begin with integers and end with scores."""
+"""Layers of real numbers, in the zoo's networks: those that were published begin with integers and end with scores."""
 
 _ENOUGH = 1 << 24
 """Bytes of main memory: the paper's figures, too, are those of networks that lie in it."""

@@ -47,7 +47,7 @@ FILE = Path(__file__).with_name("predicted.json")
 """What was predicted last, with `TYPES`: the documentation has it."""
 
 TYPES = "uint8,float"
-"""Of activations."""
+"""The types of activations."""
 
 
 def main(

@@ -10,7 +10,7 @@ from benchmarks.published.cells import Convolution
 from match.relay import relay, tvm
 
 SCALE = 2.0**-6
-"""Of the weights; activations have scale 1 and zero point 0."""
+"""The scale of the weights; activations have scale 1 and zero point 0."""
 
 
 def alone(convolution: Convolution) -> tvm.IRModule:

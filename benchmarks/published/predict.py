@@ -48,7 +48,7 @@ def predict(cell: Cell, network: Network, models: Path) -> Result:
 
 
 def _decisions(network: Model, target: MatchTarget, rescale: bool) -> tuple[LayerDecision, ...]:
-    """Of all rows, layer by layer as they were measured."""
+    """What is predicted for all rows, layer by layer as they were measured."""
     options = Options.parse(fuse=False, rescale=rescale)
     integer = integer_network(network, target.activations, remove_dead_channels=False)
     return cut(rescaled_where_asked(integer, target, options), target, options, network.name, Stopwatch()).decisions

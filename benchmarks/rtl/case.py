@@ -39,10 +39,10 @@ _SPLIT = [("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4")
 _NONE = np.zeros(0, np.uint8)
 
 _MANTISSA = 0x61234567
-"""Of fixed-point numbers."""
+"""The mantissa of fixed-point numbers."""
 
 SCALE = np.float32(0.0123)
-"""Of a quantize."""
+"""The scale of a quantize."""
 
 
 @dataclass(frozen=True)
@@ -232,20 +232,20 @@ def _int16_requantized(x: Ints) -> tuple[bytes, Ints]:
 
 
 def _int16_leaky_relu(x: Ints) -> tuple[bytes, Ints]:
-    """Of a change of scale, and of another one below 0."""
+    """The constants of a change of scale, and of another one below 0."""
     words = [_MANTISSA, 1, 0, 0, _MANTISSA, 1, 3, 4]
     outputs = np.where(x < 0, shifted_right(product(x, _MANTISSA), 3), product(x, _MANTISSA))
     return np.array(words, "<i4").tobytes(), outputs
 
 
 def _int16_gate(function: Callable[[Ints], Ints]) -> Callable[[Ints], tuple[bytes, Ints]]:
-    """Of a function of steps of a third of 2^-12."""
+    """The constants of a function of steps of a third of 2^-12."""
     table = np.array([3, 0], "<i4").tobytes() + logistic_of_16_bits().astype("<u2").tobytes()
     return lambda x: (table, function(3 * x))
 
 
 def _int16_softmax(x: Ints) -> tuple[bytes, Ints]:
-    """Of rows, with distances times half a mantissa / 2^30."""
+    """The constants of rows, with distances times half a mantissa / 2^30."""
     tables = exponentials_of_16_bits(), reciprocals_of_16_bits()
     distances = shifted_right(product(x - x.max(axis=2, keepdims=True), _MANTISSA), 1)
     exponential = _between(tables[0], distances + 2**15 - 1)

@@ -35,7 +35,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def error(self) -> float:
-        """Of the prediction, relative."""
+        """The relative error of the prediction."""
         return self.predicted / self.cycles - 1
 
 
@@ -59,7 +59,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def summary(group: str, measurements: Sequence[Measurement]) -> Summary:
-    """Of the measurements of one group, at least two."""
+    """The errors of one group of measurements, at least two."""
     errors = [abs(one.error) for one in measurements]
     pairs = list(itertools.combinations(measurements, 2))
     signs = [(a.cycles - b.cycles) * (a.predicted - b.predicted) for a, b in pairs]

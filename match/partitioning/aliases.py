@@ -14,7 +14,7 @@ class Aliases:
     """Which tensors of some steps are others in another shape, and which are parts of others."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        """Of steps in any order."""
+        """Aliases among these steps, in any order."""
         self._same = {step.writes[0]: step.reads[0] for step in steps if step.alias}
         self._parts = dict(self._inside(steps))
         self._joined = {*self._parts, *(whole for whole, _ in self._parts.values())}

@@ -46,7 +46,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Kernels:
-    """Of a core with the DSP extension, or with MVE (`vectors`); as for all operators of `WEIGHTED` and `FORMS`."""
+    """The kernels of a core with the DSP extension, or with MVE (`vectors`), for operators of `WEIGHTED` and `FORMS`."""
 
     vectors: bool
 
@@ -122,7 +122,7 @@ class Kernels:
         return b"".join(filters), b"".join(parameters)
 
     def _multiple(self, layer: Layer) -> int:
-        """Of channels whose weights and parameters are packed."""
+        """How many channels have their weights and parameters packed together."""
         if layer.op is Op.DEPTHWISE_CONV2D:
             return packing.VECTOR_LANES if self.vectors else 1
         if layer.op not in WEIGHTED:

@@ -18,7 +18,7 @@ _INCLUDE = ("kernels/include", *_FOLDERS, "kernels/chip")
 _COMPILER = "arm-none-eabi-gcc"
 _STACK_BYTES = 0x4000
 _PROGRAM_BYTES = 0x10_0000
-"""Of a machine's RAM, for the program: its variables and stack. What follows is the board's RAM."""
+"""Bytes of a machine's RAM for the program: its variables and stack. What follows is the board's RAM."""
 
 
 def platforms(board: Board) -> tuple[Platform, ...]:
