@@ -46,7 +46,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of a core with the DSP extension, or with MVE (`vectors`), for operators of `WEIGHTED` and `FORMS`."""
+    """The kernels of a core with the DSP extension, or with MVE (`vectors`), of `WEIGHTED` operators and of `FORMS`."""
 
     vectors: bool
 
