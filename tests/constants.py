@@ -16,7 +16,7 @@ _GROUPS: dict[str, Group] = {"Int16Cycles": "int16", "Sharing": "sharing"}
 SHARES = frozenset(
     {"waits", "tables", "largest", "arriving", "recurrent", "again", "behind", "waits_int16", "elements_int16"}
 )
-"""Of `Sharing`, in percent."""
+"""Fields of `Sharing`, in percent."""
 
 
 def names_of(cell: str) -> list[tuple[Group, str]]:

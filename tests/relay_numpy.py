@@ -126,7 +126,7 @@ def _max_pool(attrs: Any, x: Array) -> Array:
 
 
 def _avg_pool(attrs: Any, x: Array) -> Array:
-    """Of integers that are multiples of the window's size: any division gives the same."""
+    """The means of integers that are multiples of the window's size: any division gives the same."""
     assert not any(attrs.padding)
     size = math.prod(_numbers(attrs.pool_size))
     sums = _windows(attrs, x, 0).sum(axis=(-2, -1))

@@ -57,10 +57,10 @@ from tests.layer_data import data_of
 Uint8 = npt.NDArray[np.uint8]
 
 INT16 = Op.REQUANTIZE, Op.LEAKY_RELU, Op.LOGISTIC, Op.TANH
-"""Of 16 bits alone."""
+"""Operators of 16 bits alone."""
 
 Tensor = npt.NDArray[Any]
-"""Of uint8, of int16, of float32 where a layer begins or ends in it, or of elements of some bytes."""
+"""A tensor of uint8, of int16, of float32 where a layer begins or ends in it, or of elements of some bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +336,7 @@ _BROADCASTS: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
 
 
 def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
-    """Of both inputs of an addition or a multiplication."""
+    """The shapes of both inputs of an addition or a multiplication."""
     whole = layer.oy, layer.ox, layer.k
     pixel, channel = (1, 1, layer.k), (layer.oy, layer.ox, 1)
     met = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.cc
 
 
 CHAINS = 50
-"""Of each seed."""
+"""Chains of each seed."""
 
 EACH_RUN = 4
 """Seeds that are not left to the sweep: on two numbers of cores, as the kernels are compiled anew for each."""

@@ -29,7 +29,7 @@ from tests.seeds import seeded
 pytestmark = pytest.mark.cc
 
 GROUPS = 40
-"""Of each seed."""
+"""Groups of each seed."""
 
 EACH_RUN = 2
 """Seeds that are not left to the sweep: on two numbers of cores, as the kernels are compiled anew for each."""

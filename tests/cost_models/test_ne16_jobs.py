@@ -70,7 +70,7 @@ def fields(layer: Layer) -> tuple[int, ...]:
 
 @seeded(10)
 def test_accesses_are_the_drivers(seed: int, driver: Path) -> None:
-    """Of layers that one run of the program is told."""
+    """One run of the program is told of several layers."""
     cases = layers(random.Random(seed), 30)
     lines = [(0 if case.op is Op.DEPTHWISE_CONV2D else case.fy, *fields(case)) for case in cases]
     text = "\n".join(" ".join(map(str, line)) for line in lines)

@@ -12,7 +12,10 @@ GRAIN = 8
 
 
 def least_cost(problem: CoverProblem, without: int | None = None) -> float | None:
-    """Of all covers, or of those without a candidate; None: there are none. More room costs no less to lay out."""
+    """The least cost of all covers, or of those without a candidate; None: there are none.
+
+    More room costs no less to lay out.
+    """
     model = cp_model.CpModel()
     taken = [model.new_bool_var(f"taken_{number}") for number in range(len(problem.candidates))]
     terms = [round(GRAIN * one.cost) * taken[number] for number, one in enumerate(problem.candidates)]

@@ -127,7 +127,7 @@ def test_layers_cycles_and_report_agree(compiled: match.CompiledModel) -> None:
 
 
 def plans(compiled: match.CompiledModel) -> list[Any]:
-    """Of layers in a scratchpad."""
+    """The plans of layers in a scratchpad."""
     return [layer.plan for layer in compiled.layers if layer.plan is not None and not layer.plan.schedule.direct]
 
 

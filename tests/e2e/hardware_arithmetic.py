@@ -39,7 +39,7 @@ class Unpacked:
 
 
 def filter_axes(plan: LayerPlan) -> tuple[Axis, ...]:
-    """Of the filter's array."""
+    """The axes of the filter's array."""
     components = plan.schedule.operand(WEIGHTS).components
     return next(component.axes for component in components if component.name == FILTER)
 

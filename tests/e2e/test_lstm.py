@@ -28,7 +28,7 @@ INT16: Mapping[str, Any] = {"dtype": "int16", "x": (2.1e-4, 0), "hidden": (2.0**
 
 
 def file(path: Path, size: int, units: int, steps: int, dtype: str = "int8", **how: Any) -> Path:
-    """Of one layer."""
+    """The file of a network of one layer."""
     network = Network()
     lstm(network, NAME, size=size, units=units, steps=steps, **{**(INT16 if dtype == "int16" else {}), **how})
     path.write_bytes(network.model.build([number for number, _ in network.inputs], list(network.outputs)))

@@ -28,7 +28,7 @@ def normalized(model: OnnxModel) -> str:
 
 
 def attention(model: OnnxModel) -> None:
-    """Of all heads at once."""
+    """The attention of all heads at once."""
     x, parts = model.current, []
     for order in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]):
         model.current = x

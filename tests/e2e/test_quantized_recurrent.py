@@ -24,10 +24,10 @@ pytestmark = pytest.mark.cc
 
 STEPS, BATCH, FEATURES, UNITS = 9, 2, 6, 10
 SCALE, ZERO = np.float32(0.02), 140
-"""Of inputs."""
+"""The quantization of inputs."""
 
 STATE = 2.0**-7
-"""Of states, whose zero point is 0."""
+"""The scale of states, whose zero point is 0."""
 
 ORDER = {"LSTM": [0, 2, 1, 3], "GRU": [0, 1, 2]}
 """ONNX's gates in the order of the layers'."""
@@ -38,14 +38,14 @@ Ints = npt.NDArray[np.int64]
 
 
 def weights_of(kind: str, directions: int) -> list[Floats]:
-    """Of inputs and of states, and biases, as ONNX has them."""
+    """The weights of inputs and of states, and biases, as ONNX has them."""
     rows, rng = len(ORDER[kind]) * UNITS, np.random.default_rng(4)
     shapes = (rows, FEATURES), (rows, UNITS), (2 * rows,)
     return [rng.normal(0, 0.5, (directions, *shape)).astype(np.float32) for shape in shapes]
 
 
 def network(kind: str, direction: str, weights: list[Floats], **more: Any) -> onnx.ModelProto:
-    """Of one layer between a quantize and the network's output."""
+    """A network of one layer between a quantize and the network's output."""
     model = OnnxModel((STEPS, BATCH, FEATURES))
     values = {"scale": np.array(SCALE), "zero": np.array(ZERO, np.uint8)}
     model.add("QuantizeLinear", *values)

@@ -118,7 +118,7 @@ def with_operators_of_newer_opsets(model: onnx.ModelProto) -> None:
 
 
 def with_equal_blocks(model: onnx.ModelProto) -> None:
-    """Of each column all blocks have one scale."""
+    """All blocks of each column have one scale."""
     in_blocks(model, np.tile(np.array([0.01, 0.02, 0.015, 0.03], np.float32), (2, 1)))
 
 

@@ -56,7 +56,7 @@ def depthwise(axis: int) -> Body:
 
 
 def transposed_convolution(x: relay.Expr) -> relay.Expr:
-    """Of 5 outputs, with steps of 2 and a row and a column behind."""
+    """A transposed convolution of 5 outputs, with steps of 2 and a row and a column behind."""
     return relay.nn.conv2d_transpose(
         x, real(4, 5, 3, 3), channels=5, kernel_size=(3, 3), strides=(2, 2), padding=(1, 1), output_padding=(1, 1)
     )

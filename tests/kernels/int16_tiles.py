@@ -51,7 +51,7 @@ class Lines:
     step: int
 
     def outputs(self, acc: Ints, clip: tuple[int, int]) -> Halves:
-        """Of accumulators, by the definition."""
+        """What accumulators become, by the definition."""
         lines = self.parameters
         total = acc * lines["multiplier"] + lines["bias"]
         if self.step:
@@ -163,7 +163,7 @@ def grouped(
 
 
 def _fields(geometry: Geometry, source: View, target: View, clip: tuple[int, int]) -> TileFields:
-    """Of a tile."""
+    """The fields of a tile."""
     strides = in_halves(strides_of(source) | output_strides_of(target))
     return geometry.fields(**strides, clip_low=clip[0], clip_high=clip[1])
 
@@ -227,7 +227,7 @@ def small_and_large(rng: np.random.Generator, shape: tuple[int, ...]) -> Halves:
 
 
 def elements(shape: tuple[int, int, int]) -> Geometry:
-    """Of an operator of elements."""
+    """The geometry of an operator of elements."""
     return Geometry(shape[2], shape[2], shape[:2], (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
 
 
@@ -341,7 +341,7 @@ def added(
 
 
 def second_shape(shape: tuple[int, int, int], broadcast: str) -> tuple[int, int, int]:
-    """Of the second input."""
+    """The shape of the second input."""
     return {"": shape, "pixel": (1, 1, shape[2]), "channel": (*shape[:2], 1)}[broadcast]
 
 

@@ -28,7 +28,7 @@ from tests.kernels.reference import (
 )
 
 CORES = 8
-"""Of the cluster whose harness is the fixture `harness`."""
+"""The cores of the cluster whose harness is the fixture `harness`."""
 
 Gaps = tuple[tuple[int, int, int, int], ...]
 """Margins of two inputs and an output."""
@@ -136,7 +136,7 @@ def expect(output: Bytes, target: View, expected: Bytes) -> None:
 
 
 def operand_shapes(shape: tuple[int, int, int], shared: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Of two inputs, of which one has one pixel or channel for all, both or none."""
+    """The shapes of two inputs, of which one has one pixel or channel for all, both or none."""
     pixel, channel = (1, 1, shape[2]), (*shape[:2], 1)
     return {"": (shape, shape), "pixel": (shape, pixel), "channel": (shape, channel), "outer": (pixel, channel)}[shared]
 

@@ -23,12 +23,12 @@ class Curve:
         return cls(np.minimum(rising, 65535).astype(np.int64))
 
     def logistic(self, x: Ints) -> Ints:
-        """Of numbers in steps of 2**-12, in steps of 2**-15."""
+        """The function of numbers in steps of 2**-12, in steps of 2**-15."""
         curve = self._between(3 * x, 9, 0x7FFF << 10)
         return np.where(x >= 0, curve + (1 << 9), (1 << 25) - curve + (1 << 9) - 1) >> 10
 
     def tanh(self, x: Ints) -> Ints:
-        """Of numbers in steps of a third of 2**-12, in steps of 2**-15."""
+        """The function of numbers in steps of a third of 2**-12, in steps of 2**-15."""
         curve = self._between(x, 8, 0xFFFF << 8)
         return np.where(x >= 0, curve - (1 << 23) + (1 << 7), -curve + (1 << 23) + (1 << 7) - 1) >> 8
 

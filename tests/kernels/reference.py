@@ -154,7 +154,7 @@ class Requantization:
 
     @property
     def suffix(self) -> str:
-        """Of the kernels that compute it."""
+        """What the names of the kernels end in that compute it."""
         return "_int32" if self.narrow else ""
 
     def __call__(self, acc: Ints) -> Bytes:
@@ -204,7 +204,7 @@ class UpperWords(Requantization):
 
     @property
     def suffix(self) -> str:
-        """Of the kernels that compute it."""
+        """What the names of the kernels end in that compute it."""
         return "_high"
 
     def plain(self, acc: Ints) -> Bytes:
@@ -231,7 +231,7 @@ class SplitMultipliers(Requantization):
 
     @property
     def suffix(self) -> str:
-        """Of the kernels that compute it."""
+        """What the names of the kernels end in that compute it."""
         return "_split"
 
     def plain(self, acc: Ints) -> Bytes:
@@ -252,10 +252,10 @@ class SplitMultipliers(Requantization):
 
 
 FORMS = ("int64", "int64_signed", "int64_except", "int32", "split", "split_signed", "split_except")
-"""Of all kernels that requantize sums, but for those of `WIDE_FORMS`; those that end in "except" have exceptions."""
+"""The forms of all kernels that requantize sums, but for `WIDE_FORMS`; those that end in "except" have exceptions."""
 
 WIDE_FORMS = ("int64", "int64_signed", "int32", "high")
-"""Of kernels whose accumulators may have many bits."""
+"""The forms of kernels whose accumulators may have many bits."""
 
 
 def requantization_of(

@@ -77,7 +77,7 @@ def shifted(acc: Ints, shift: int, relu: bool) -> Bytes:
 
 
 def biases(rng: np.random.Generator, channels: int) -> Ints:
-    """Of every size; the largest make sums wrap."""
+    """Biases of every size; the largest make sums wrap."""
     return rng.integers(-(2**31), 2**31, channels) >> rng.integers(0, 24, channels)
 
 

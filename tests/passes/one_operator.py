@@ -70,6 +70,6 @@ def distances(model: onnx.ModelProto, module: Any, x: Any, *, least: int = 2) ->
 
 
 def references(module: Any, op: Op) -> list[bool]:
-    """Of each layer of an operator, whether it is said to compute the reference's numbers."""
+    """Whether each layer of an operator is said to compute the reference's numbers."""
     found = [one for one in find(module) if isinstance(one, Match)]
     return [one.reference for one in found if one.layer.op is op]

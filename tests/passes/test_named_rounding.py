@@ -155,7 +155,7 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
 
 
 def assert_a_dense_layer_as_tvm_computes_it(module: tvm.IRModule) -> None:
-    """Of an input x (1, 12) of int8."""
+    """The network reads an input x (1, 12) of int8."""
     integers, rng = integer_network(from_relay(module)), np.random.default_rng(5)
     assert is_dense(integers)
     ours, theirs = executable(integers), Compiled(module)

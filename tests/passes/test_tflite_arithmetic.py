@@ -127,7 +127,7 @@ def test_average(count):
 
 
 def outputs(line: Requantization, accumulators: list[int]) -> list[int]:
-    """Of a line of one channel, by the definition."""
+    """The outputs of a line of one channel, by the definition."""
     below, step = 0, 0
     if line.negative_below is not None and line.negative_step is not None:
         below, step = line.negative_below[0], line.negative_step[0]

@@ -48,7 +48,9 @@ def test_packing_never_overlaps(given_items: list[tuple[int, int, int]], alignme
 
 
 def least_peak(items: list[Item]) -> int:
-    """Of all packings without alignment: one of the best is made by putting items to the lowest free place in an order.
+    """The least peak of all packings without alignment.
+
+    One of the best is made by putting items to the lowest free place in an order.
 
     That is the order in which they lie in a best packing, the lowest first.
     """
@@ -76,7 +78,7 @@ def apart(one: Item, at: int, other: Item, there: int) -> bool:
 
 
 def least_over(items: list[Item], most: int) -> int:
-    """Of all packings with offsets up to `most`, by the definition."""
+    """The least peak of all packings with offsets up to `most`, by the definition."""
     best = most
 
     def place_next(offsets: list[int], peak: int) -> None:

@@ -48,7 +48,7 @@ def stored_bits(proto: Any) -> list[int]:
 
 
 def sqnr(proto: Any) -> float:
-    """Of the outputs, by the definition."""
+    """The ratio of the outputs, by the definition."""
     real, other = (
         np.stack([session.run(None, {"x": sample[None]})[0] for sample in DATA]).astype(np.float64)
         for session in (exact_session(model.SerializeToString()) for model in (two_layers(), proto))

@@ -12,7 +12,7 @@ import numpy as np
 Shape = tuple[int, ...]
 
 MOST_ELEMENTS = 6000
-"""Of an activation."""
+"""Elements of an activation, at most."""
 
 
 class UnfitError(Exception):

@@ -31,7 +31,7 @@ class Reported:
 
     @property
     def address(self) -> str:
-        """Of the report."""
+        """The address of the report."""
         repository, number = self.place.split("#")
         return f"https://github.com/{repository}/issues/{number}"
 

@@ -254,7 +254,7 @@ MOVES = {
     "padding": lambda x: padded(x, WIDTHS, 0),
     "transposition": lambda x: transposed(x, (0, 2, 1, 3)),
 }
-"""Of a tensor (1, 4, 6, 5)."""
+"""Moves of a tensor (1, 4, 6, 5)."""
 
 
 @pytest.mark.parametrize("name", MOVES)
