@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from match.compilation.options import RAM, Options
 from match.compilation.stopwatch import Stopwatch
-from match.cover.problem import Candidate, CoverProblem, Layout
+from match.cover.problem import Candidate, Cover, CoverProblem, Layout
 from match.cover.solve import solve
 from match.cover.two_costs import TwoCosts
 from match.dispatch import plan
@@ -38,6 +38,12 @@ from match.target.hardware import MatchTarget
 
 _AllOffers = tuple[Offers, ...]
 """The offers for a layer, once for each that schedules are searched for."""
+
+_WORTH = 1.02
+"""How often as much as the cheapest a network may cost whose layers on the control core are kernels, not TVM's C.
+
+A kernel is C to read, one that was counted, and a network of kernels alone needs no TVM.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +151,12 @@ def _cheapest(
 
     `workloads` are those that modules were asked about, of whole tensors.
     """
-    numbers = [number for number in range(len(candidates.made)) if candidates.joined.get(number, -1) < limit]
-    problem = candidates.problem(options.searched[-1 if options.objective == "edp" else 0], numbers)
-    if options.in_place == "always":
-        problem, numbers = _with_few_copies(problem, numbers, candidates.copying)
-    if options.objective == "edp":
-        cover = TwoCosts(problem, candidates.problem("latency", numbers)).least_product()
-    elif (bound := options.at_most) and options.objective != RAM:  # of this it bounds what is tried afterwards
-        bounded = candidates.problem(bound.quantity, numbers)
-        cover = TwoCosts(problem, bounded).least_within(bound.factor * solve(bounded).cost)
-    else:
-        cover = solve(problem)
+    given = [number for number in range(len(candidates.made)) if candidates.joined.get(number, -1) < limit]
+    problem, numbers, cover = _covered(candidates, given, options)
+    if any(numbers[place] in candidates.generated for place in cover.chosen):
+        kernels = _covered(candidates, [n for n in given if n not in candidates.generated], options)
+        if kernels[-1].cost <= _WORTH * cover.cost:
+            problem, numbers, cover = kernels
     taken = [
         candidates.made[numbers[place]](_counted(runner_up, options))
         for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)
@@ -170,6 +171,19 @@ def _cheapest(
     )
     again = partial(_cheapest, candidates, workloads, options)
     return ChosenNetwork(rows, decisions, asked, problem, cover.cost, joined, again)
+
+
+def _covered(candidates: _Candidates, numbers: list[int], options: Options) -> tuple[CoverProblem, list[int], Cover]:
+    """The cheapest cover by some candidates, the problem that it solves, and the numbers of that one's candidates."""
+    problem = candidates.problem(options.searched[-1 if options.objective == "edp" else 0], numbers)
+    if options.in_place == "always":
+        problem, numbers = _with_few_copies(problem, numbers, candidates.copying)
+    if options.objective == "edp":
+        return problem, numbers, TwoCosts(problem, candidates.problem("latency", numbers)).least_product()
+    if (bound := options.at_most) and options.objective != RAM:  # of this it bounds what is tried afterwards
+        bounded = candidates.problem(bound.quantity, numbers)
+        return problem, numbers, TwoCosts(problem, bounded).least_within(bound.factor * solve(bounded).cost)
+    return problem, numbers, solve(problem)
 
 
 def _with_few_copies(
@@ -322,11 +336,7 @@ def _may_pay(offers: _AllOffers, target: MatchTarget, options: Options) -> bool:
 
 
 def _is_settled(offers: _AllOffers, target: MatchTarget, *, off_core: bool) -> bool:
-    """Whether TVM's C is no candidate for a layer: a module takes it whose kernels the control core executes, or any.
-
-    Such a kernel is C to read, and what it takes was counted: TVM's, which may save the kernel's context in the
-    smallest of layers, is predicted by a rule of thumb.
-    """
+    """Whether a module takes a layer whose kernels the control core executes, or, with `off_core`, any module."""
     modules = [module.name for module in target.modules if off_core or module.is_core]
     return any(name in one.accepted for one in offers for name in modules)
 
@@ -364,13 +374,15 @@ class _Candidates:
 
     `asked` has the workloads of candidates of several layers, and of candidates that read or write parts of tensors, by
     their places in the problem's list, and `joined` the bytes of constants of those of several. `copying` has, for each
-    concatenation and slice that may be in place, the places of the candidates that copy it.
+    concatenation and slice that may be in place, the places of the candidates that copy it. `generated` are those of
+    TVM's C that the control core has kernels for.
     """
 
     def __init__(self, network: ListedGraph, target: MatchTarget, *, off_core: bool) -> None:
         self.asked: dict[int, Workload] = {}
         self.joined: dict[int, int] = {}
         self.copying: list[frozenset[int]] = []
+        self.generated: set[int] = set()
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
         self._network, self._target, self._off_core = network, target, off_core
         self._found: list[tuple[Candidate, Cost]] = []
@@ -397,8 +409,11 @@ class _Candidates:
         """A layer as a whole, on a module or in TVM's C."""
         places = self._network.operators[index]
         self._on_modules(places, row, offers)
-        if _is_settled(offers, self._target, off_core=self._off_core):
+        settled = _is_settled(offers, self._target, off_core=self._off_core)
+        if settled and self._off_core:
             return
+        if settled:
+            self.generated.add(len(self._found))
         self._on_core(places, offers[0].cpu, lambda other: (row, offers[0].decision(CPU, other)))
 
     def of_halves(self, index: int, parts: Halves, whole: _AllOffers, sums: _AllOffers) -> None:
