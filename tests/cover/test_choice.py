@@ -150,3 +150,24 @@ def test_mlperf_tiny(models_dir: Path) -> None:
         graph = integer_network(match.load(path), chip.activations)
         found = choose(graph, rows(graph, find_layers(graph)), "match_net", chip, options, Stopwatch())
         assert found.cost <= cost(found.problem, layer_by_layer(found.problem)) * (1 + 1e-12)
+
+
+TFLITE = Path(__file__).resolve().parents[1] / "tflite" / "networks"
+
+
+@pytest.mark.parametrize(("network", "generated"), [("gru", True), ("keyword_spotting", False)])
+def test_kernels_of_the_core_where_they_are_worth_it(
+    network: str, generated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TVM's C is chosen for steps of a few elements; a softmax that is a little cheaper as TVM's C is a kernel."""
+    path, share = TFLITE / f"{network}.tflite", "match.partitioning.choice._WORTH"
+    chosen = match.predict(path, "gap9")
+    monkeypatch.setattr(share, 1.0)
+    cheapest = match.predict(path, "gap9")
+    monkeypatch.setattr(share, float("inf"))
+    kernels = match.predict(path, "gap9")
+    assert cheapest.totals.cycles < kernels.totals.cycles
+    assert (kernels.totals.cycles > 1.02 * cheapest.totals.cycles) == generated
+    assert chosen.totals.cycles == (cheapest if generated else kernels).totals.cycles
+    computed = {layer.module for layer in chosen.layers if layer.cycles}
+    assert ("cpu" in computed) == generated
