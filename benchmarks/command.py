@@ -1,13 +1,16 @@
-"""How a benchmark's command line runs: one command, errors of the user as one sentence and exit status 2."""
+"""How a benchmark's command line runs, and writes what it found: errors of the user are one sentence and status 2."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import typer
 
 from match.cli import execute
+from match.files.output import whole_file
 
 
 def app(command: Callable[..., None]) -> typer.Typer:
@@ -24,3 +27,10 @@ def app(command: Callable[..., None]) -> typer.Typer:
 def run(command: Callable[..., None], name: str, arguments: Sequence[str]) -> NoReturn:
     """Run the command of `python -m benchmarks.NAME` and exit with its status."""
     execute(app(command), f"python -m benchmarks.{name}", arguments)
+
+
+def write(results: msgspec.Struct, output: Path | None) -> None:
+    """Write results as JSON, whole or not at all; nothing where no file was named."""
+    if output is not None:
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")

@@ -112,8 +112,9 @@ class PulpClusterCost(CostModel):
         that for the dense layers of ResNet8 and DS-CNN beyond their tiles (docs/pulp-open.md).
     cycles: of one core; int16: of activations of 16 bits. sharing: what all of them lose.
     ahead: of `kernel`, until the workers begin, where a master that is none of them starts them and goes on; None where
-        it works, too, or waits. held: of `kernel` and a kernel's instructions in a group, what a small kernel that is
-        called again behind another small one takes less.
+        it works, too, or waits.
+    held: cycles that a call of a small kernel in a group takes less, if the kernel was called before and the call in
+        front is of a small one, too: caches still hold its instructions.
     consumption: of the chip's units, None where it is not known.
     """
 

@@ -51,7 +51,7 @@ def looked_up(listed: float) -> float:
 
 
 LOOKED_UP_ALONE, LOOKED_UP_OF_MATRICES, LOOKED_UP_AVERAGE = 28, 36, 9
-"""More of an output whose accumulator is looked up, which passes through memory for it.
+"""Cycles that an output takes more where its accumulator is looked up: it is stored to memory and loaded from there.
 
 Of a product in 64 bits: four layers of 128 to 1,152 outputs on RTL, half of their channels or all with exceptions, 26
 to 31. Of a product of matrices in any form: six calls of 72 to 544 outputs, 28 to 45. Of average pooling in 64 bits:

@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command import run
+from benchmarks.command import run, write
 from benchmarks.control_core.count import COUNTED, Layers, by_operator, counted, predicted
 from benchmarks.control_core.results import Results
 from benchmarks.models import Models, models_folder
-from match.files.output import check_file, whole_file
+from match.files.output import check_file
 
 FILE = Path(__file__).with_name("counted.json")
 """What was counted last, which tables of docs/ have."""
@@ -41,9 +41,7 @@ def main(
     operators = tuple(by_operator(counts["rtl"], counts["qemu"]))
     results = Results(operators=operators, networks=tuple(predicted(folder)))
     console.print(_table(results))
-    if output is not None:
-        with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    write(results, output)
 
 
 def _table(results: Results) -> Table:

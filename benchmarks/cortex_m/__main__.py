@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command import run
+from benchmarks.command import run, write
 from benchmarks.cortex_m.count import TARGETS, Counted, Results, beside, count
 from benchmarks.models import MLPERF_TINY, Models, models_folder
-from match.files.output import check_file, whole_file
+from match.files.output import check_file
 
 FILE = Path(__file__).with_name("counted.json")
 """What was counted last, which a table of docs/ has."""
@@ -38,11 +38,7 @@ def main(
             with console.status(f"{network} on {target}"):
                 found.append(count(network, target, folder))
     console.print(_table(found))
-    if output is not None:
-        with whole_file(output) as unfinished:
-            unfinished.write_bytes(
-                msgspec.json.format(msgspec.json.encode(Results(counted=tuple(found), beside=beside(folder)))) + b"\n"
-            )
+    write(Results(counted=tuple(found), beside=beside(folder)), output)
 
 
 def _table(found: list[Counted]) -> Table:

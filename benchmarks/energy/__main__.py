@@ -10,14 +10,14 @@ import msgspec
 import typer
 from rich.console import Console
 
-from benchmarks.command import run
+from benchmarks.command import run, write
 from benchmarks.energy.objectives import TARGETS, chosen, networks, objectives_table
 from benchmarks.energy.published import cells, predicted, published_table
 from benchmarks.energy.results import Results
 from benchmarks.models import Models, models_folder
 from benchmarks.published.cells import published
 from match.errors import OptionError
-from match.files.output import check_file, whole_file
+from match.files.output import check_file
 
 WIDTH = 200
 FILE = Path(__file__).with_name("predicted.json")
@@ -49,10 +49,7 @@ def main(
         row for name in TARGETS if target in (None, name) for path in networks(folder) for row in chosen(path, name)
     ]
     console.print(objectives_table(every))
-    if output is not None:
-        with whole_file(output) as unfinished:
-            results = Results(published=tuple(beside), objectives=tuple(every))
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    write(Results(published=tuple(beside), objectives=tuple(every)), output)
     dear = [one for one in every if one.is_dear]
     for one in dear:
         console.print(f"{one.network} on {one.target}: {one.cycles_factor:.2f} times the cycles for little energy")

@@ -7,16 +7,15 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 
-from benchmarks.command import run
+from benchmarks.command import run, write
 from benchmarks.instructions.count import count
 from benchmarks.instructions.results import Results, table
 from benchmarks.models import Models, models_folder
 from match.errors import OptionError
-from match.files.output import check_file, whole_file
+from match.files.output import check_file
 from match.run.tools import call, need
 from match.target.registry import get_target
 
@@ -47,9 +46,7 @@ def main(
         flags=" ".join((flags, *platform.flags)),
         networks=tuple(count(folder / f"{name}.tflite", target, on, seed) for name in NETWORKS),
     )
-    if output is not None:
-        with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    write(results, output)
     console = Console(width=None if Console().is_terminal else 160)
     console.print(f"{results.compiler} {results.flags}", highlight=False, soft_wrap=True)
     console.print(table(results.networks))

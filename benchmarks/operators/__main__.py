@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 
-from benchmarks.command import run
+from benchmarks.command import run, write
 from benchmarks.operators.results import Results, Row, grid
 from benchmarks.operators.shares import measure, measure_file
-from match.files.output import check_file, whole_file
+from match.files.output import check_file
 
 RECURRENT = ("gru_keywords-1.0-98", "crnn-1.0-128")
 """Networks that are compiled with --quantize-recurrent in any case."""
@@ -76,9 +75,7 @@ def main(
                 recurrent = quantize_recurrent or name in RECURRENT
                 row = measure(name, kind, target, numerics, compare=compare, quantize_recurrent=recurrent)
                 rows.append(row)
-            if output is not None:  # what is there already outlives an interruption
-                with whole_file(output) as unfinished:
-                    unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(rows=tuple(rows)))) + b"\n")
+            write(Results(rows=tuple(rows)), output)  # what is there already outlives an interruption
     Console(width=None if Console().is_terminal else 200).print(grid(rows))
 
 

@@ -10,13 +10,13 @@ import msgspec
 import typer
 from rich.console import Console
 
-from benchmarks.command import run
+from benchmarks.command import run, write
 from benchmarks.models import Models, models_folder
 from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Result, Results, table
 from match.errors import OptionError
-from match.files.output import check_file, whole_file
+from match.files.output import check_file
 
 FILE = Path(__file__).with_name("predicted.json")
 """What was predicted last, which tables of docs/ have."""
@@ -41,9 +41,7 @@ def main(
     check_file(output)
     folder = models_folder(models)
     results = Results(results=tuple(predict(cell, data.networks[cell.network], folder) for cell in cells))
-    if output is not None:
-        with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    write(results, output)
     Console(width=None if Console().is_terminal else 220).print(table(results.results))
 
 

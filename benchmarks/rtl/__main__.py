@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import Progress
@@ -74,10 +73,7 @@ def main(
         if write:
             with whole_file(FILE) as unfinished:
                 unfinished.write_bytes(written(constants))
-    if output is not None:
-        results = Results(isa=isa, measurements=tuple(measurements), summaries=summaries)
-        with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    command.write(Results(isa=isa, measurements=tuple(measurements), summaries=summaries), output)
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def choose(
     sums = [_workload(cut.sums, index, prefix, "_sums") for index, cut in split.items()]
     summed = dict(zip(split, ask_all(sums), strict=True))
     known = listed_graph(network, [split.get(n, row) for n, row in enumerate(listed)])
-    candidates = _Candidates(known, target, off_core=options.off_core)
+    candidates = _Candidates(known, target, options)
     for index, row in enumerate(listed):
         if index in split:
             candidates.of_halves(index, split[index], offered[index], summed[index])
@@ -330,15 +330,19 @@ def _within(workload: Workload, pitches: Pitches) -> Workload:
 
 def _may_pay(offers: _AllOffers, target: MatchTarget, options: Options) -> bool:
     """Whether two parts might cost less than the whole, in one of what schedules are searched for."""
-    if _is_settled(offers, target, off_core=options.off_core):
+    if _is_off_core(offers, options) or _has_kernel(offers, target):
         return False
     return any(_may_cost_less(one, target, what) for one, what in zip(offers, options.searched, strict=True))
 
 
-def _is_settled(offers: _AllOffers, target: MatchTarget, *, off_core: bool) -> bool:
-    """Whether a module takes a layer whose kernels the control core executes, or, with `off_core`, any module."""
-    modules = [module.name for module in target.modules if off_core or module.is_core]
-    return any(name in one.accepted for one in offers for name in modules)
+def _is_off_core(offers: _AllOffers, options: Options) -> bool:
+    """Whether a layer may not stay with TVM's C, as a module takes it and that is asked for."""
+    return options.off_core and any(one.accepted for one in offers)
+
+
+def _has_kernel(offers: _AllOffers, target: MatchTarget) -> bool:
+    """Whether a module takes a layer whose kernels the control core executes."""
+    return any(module.is_core and module.name in one.accepted for module in target.modules for one in offers)
 
 
 def _may_cost_less(offers: Offers, target: MatchTarget, objective: str) -> bool:
@@ -378,13 +382,13 @@ class _Candidates:
     TVM's C that the control core has kernels for.
     """
 
-    def __init__(self, network: ListedGraph, target: MatchTarget, *, off_core: bool) -> None:
+    def __init__(self, network: ListedGraph, target: MatchTarget, options: Options) -> None:
         self.asked: dict[int, Workload] = {}
         self.joined: dict[int, int] = {}
         self.copying: list[frozenset[int]] = []
         self.generated: set[int] = set()
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
-        self._network, self._target, self._off_core = network, target, off_core
+        self._network, self._target, self._options = network, target, options
         self._found: list[tuple[Candidate, Cost]] = []
 
     def problem(self, objective: str, numbers: Sequence[int] | None = None) -> CoverProblem:
@@ -409,10 +413,9 @@ class _Candidates:
         """A layer as a whole, on a module or in TVM's C."""
         places = self._network.operators[index]
         self._on_modules(places, row, offers)
-        settled = _is_settled(offers, self._target, off_core=self._off_core)
-        if settled and self._off_core:
+        if _is_off_core(offers, self._options):
             return
-        if settled:
+        if _has_kernel(offers, self._target):
             self.generated.add(len(self._found))
         self._on_core(places, offers[0].cpu, lambda other: (row, offers[0].decision(CPU, other)))
 

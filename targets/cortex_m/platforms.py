@@ -18,7 +18,8 @@ _INCLUDE = ("kernels/include", *_FOLDERS, "kernels/chip")
 _COMPILER = "arm-none-eabi-gcc"
 _STACK_BYTES = 0x4000
 _PROGRAM_BYTES = 0x10_0000
-"""Bytes of a machine's RAM for the program: its variables and stack. What follows is the board's RAM."""
+"""How many bytes of a machine's RAM the program has for variables and its stack; the bytes after them are the board's
+RAM."""
 
 
 def platforms(board: Board) -> tuple[Platform, ...]:

@@ -197,6 +197,15 @@ def test_a_group_lies_where_its_c_has_it() -> None:
     assert group.schedule is not None
     kernels = re.findall(r"_start\(match_\w+, &tiles", text)
     assert sum(operator.calls for operator in group.operators) == group.schedule.kernel_calls == len(kernels)
+    assert [operator.calls for operator in group.operators] == [1] * len(kernels)
+    read, call = list[tuple[int, int]](), 0
+    for line in text.splitlines():
+        read += ((offset, call) for offset in offsets_of(line, r"tiles\[\d+\]\.(?:weights|parameters) = "))
+        call += "_start(match_" in line
+    for room in group.schedule.rooms:
+        if room.kind == "constants":
+            inside = range(room.offset, room.offset + room.bytes)
+            assert room.operator == min(call for offset, call in read if offset in inside and 2 * call >= room.first)
 
 
 def offsets_of(text: str, before: str) -> set[int]:

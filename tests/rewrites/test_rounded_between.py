@@ -12,10 +12,12 @@ import pytest
 
 from match.graph.elements import Dequantize, Quantize
 from match.graph.evaluate import evaluate
-from match.graph.real_functions import number, real
+from match.graph.pairs import Addition, Multiplication
+from match.graph.real_functions import number, real, truth
 from match.graph.reals import Levels, RealAverage, RealClip, RealFunction, RealProduct
 from match.graph.reductions import RealReduction
 from match.graph.value import Graph, Value, computed
+from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
 from match.rewrites.quantized_groups import with_other_groups
@@ -103,6 +105,14 @@ class Network:
         numbers = (array.astype(np.float64) - zero_point) * np.float64(step)
         return Expression(computed(Dequantize(scale=step, zero_point=zero_point), x), numbers)
 
+    def positive(self, scale: float) -> Expression:
+        """A tensor whose integers are clipped at zero."""
+        x = self.tensor(scale, 0)
+        (levels,) = x.value.inputs
+        clip = Addition(multipliers=(1, 0), bias=0, shift=0, clip=(0, 127), dtype="int8")
+        numbers = computed(Dequantize(scale=np.float32(scale), zero_point=0), computed(clip, levels, levels))
+        return Expression(numbers, np.maximum(x.numbers, 0))
+
     def layer(self, x: Expression) -> Expression:
         """A product of rows with weights of 8 bits, which nothing quantizes."""
         levels = self.rng.integers(-127, 128, (6, 6)).astype(np.int8)
@@ -123,12 +133,18 @@ def steps_off(network: Network, graph: Graph, reference: Reals) -> Reals | None:
     made = with_other_groups(graph, exact=False)
     if any(isinstance(value.operator, RealFunction | RealClip | RealAverage | RealReduction) for value in made.values):
         return None
+    for value in made.values:
+        if isinstance(value.operator, Multiplication):
+            low, high = value_range(value.inputs[0].dtype)
+            assert all(low <= zero_point <= high for zero_point in value.operator.zero_points)
     (ours,) = evaluate(made, network.arrays)
     return np.abs(ours.astype(np.float64) - reference)
 
 
 CASES: dict[str, tuple[Callable[[Network], Expression], float]] = {
     "sum of four": (lambda n: n.tensor(0.01) + n.tensor(0.03) + n.tensor(0.02) + n.tensor(0.04), 0.08),
+    "large term first": (lambda n: n.tensor(0.05) + n.tensor(0.001) + n.tensor(0.001), 0.024),
+    "positive terms": (lambda n: n.positive(0.013) + n.positive(0.017) + n.positive(0.02), 0.013),
     "sum of three, halved": (lambda n: times(0.5, n.tensor(0.01) + n.tensor(0.03) + n.tensor(0.02)), 0.03),
     "product and sum": (lambda n: n.tensor(0.02) * n.tensor(0.01) + n.tensor(0.03), 0.04),
     "sum and gate": (lambda n: (n.tensor(0.02) + n.tensor(0.03)) * sigmoid(n.tensor(0.05)), 0.04),
@@ -169,6 +185,37 @@ def test_within_one_step(name: str, dtype: str) -> None:
     assert off is not None
     assert np.ptp(reference) > 3
     assert off.max() <= 1
+
+
+def test_what_two_functions_read_is_rounded_once() -> None:
+    """A sum of three tensors, which is added twice and rounded: both products read it."""
+    network = Network(np.random.default_rng(5))
+    total = network.tensor(0.01) + network.tensor(0.02) + network.tensor(0.01)
+    result = largest(total * network.tensor(0.02), total * network.tensor(0.01))
+    graph, reference = network.quantized(result, 0.3, 0, "int8")
+    off = steps_off(network, graph, reference)
+    assert off is not None
+    assert off.max() <= 1
+    made = with_other_groups(graph, exact=False)
+    computed_from = [value for value in made.values if value.operator is not None]
+    assert [type(value.operator) for value in computed_from].count(Addition) == 2
+
+
+def test_what_rounding_may_change_altogether() -> None:
+    """Whether a sum is just a number: no interval around it tells."""
+    network = Network(np.random.default_rng(3))
+    total = network.tensor(0.01) + network.tensor(0.02) + network.tensor(0.03)
+    equal = truth("equal", total.value, number(0.0))
+    result = Expression(real("where", equal, number(1.0), number(0.0)), np.where(total.numbers == 0, 1.0, 0.0))
+    assert steps_off(network, *network.quantized(result, 0.01, 0, "int8")) is None
+
+
+def test_hundreds_of_functions_in_a_row() -> None:
+    network = Network(np.random.default_rng(3))
+    total = network.tensor(0.01) + network.tensor(0.02) + network.tensor(0.03)
+    for _ in range(500):
+        total = times(0.999, total)
+    assert steps_off(network, *network.quantized(total, 0.05, 0, "int8")) is None
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -27,12 +27,12 @@ from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.rewrites.quantized_groups.element_functions import function_of, joined
+from match.rewrites.quantized_groups.intervals import InNumbers, Limits, Range, Rounded, grid
 from match.rewrites.quantized_groups.means import mean
 from match.rewrites.quantized_groups.moves import moved, without_moves
 from match.rewrites.quantized_groups.quantities import Dequantized, dequantized
 from match.rewrites.quantized_groups.reductions import reduction
 from match.rewrites.quantized_groups.scaled_layers import ScaledLayer
-from match.rewrites.quantized_groups.stands import InNumbers, Limits, Range, Stand, grid
 
 _ALL: Range = (-math.inf, math.inf)
 
@@ -72,13 +72,15 @@ def rounded_between(real: Value, output: QuantizedType, clip: Limits) -> Value |
 class _Between:
     """Rounds what is between tensors of 8 bits and an output of a type.
 
-    `_stands` has the tensors of 8 bits by the real numbers that they stand for, `_made` what functions became.
+    What several functions read is rounded once: `_made` has what functions became, `_bytes` these in 8 bits, and
+    `_tensors` the tensors of 8 bits by the real numbers that they stand for.
     """
 
     def __init__(self, dtype: str) -> None:
         self._dtype = dtype
-        self._stands: dict[Value, Stand | None] = {}
+        self._tensors: dict[Value, Rounded | None] = {}
         self._made: dict[tuple[Value, Range], Value | None] = {}
+        self._bytes: dict[Value, Rounded | None] = {}
 
     def of_two(self, real: Value, needed: Range = _ALL) -> Value | None:
         """Real numbers as a function of at most two tensors of 8 bits; None where that is not to be had.
@@ -99,20 +101,20 @@ class _Between:
             if found is None or found.function.axis is not None:
                 return None
             function, sources = found.function, found.sources
-        stands = [stand for x in sources if (stand := self._stand(x)) is not None]
-        if not 0 < len(stands) == len(sources) <= 2 or (len(sources) == 1 and sources[0].shape != real.shape):
+        tensors = [tensor for x in sources if (tensor := self._tensor(x)) is not None]
+        if not 0 < len(tensors) == len(sources) <= 2 or (len(sources) == 1 and sources[0].shape != real.shape):
             return None
-        known = [stand.low is stand.high for stand in stands]
+        known = [tensor.low is tensor.high for tensor in tensors]
         if function.turns and not all(known):
             return None
-        lows, highs = grid([stand.low for stand in stands]), grid([stand.high for stand in stands])
+        lows, highs = grid([tensor.low for tensor in tensors]), grid([tensor.high for tensor in tensors])
         ends = [(low, low if one else high) for low, high, one in zip(lows, highs, known, strict=True)]
         low, high = function.bounds(*ends)
-        reached = reduce(np.logical_and, grid([stand.reached for stand in stands]))
+        reached = reduce(np.logical_and, grid([tensor.reached for tensor in tensors]))
         if np.isnan(low[reached]).any() or np.isnan(high[reached]).any():
             return None
-        numbers = grid([stand.x.quantization.numbers for stand in stands])
-        return InNumbers(stands, is_product, function(*numbers), low, high, reached)
+        numbers = grid([tensor.x.quantization.numbers for tensor in tensors])
+        return InNumbers(tensors, is_product, function(*numbers), low, high, reached)
 
     def mean(self, real: Value, output: QuantizedType, clip: Limits) -> Value | None:
         """A mean or a sum of a function, in 8 bits."""
@@ -126,7 +128,7 @@ class _Between:
         return (mean if isinstance(operator, RealAverage) else reduction)(numbers, output, clip)
 
     def _of_two(self, real: Value, needed: Range) -> Value | None:
-        if numbers_of(real) is not None or self._stand(real) is not None:
+        if numbers_of(real) is not None or self._tensor(real) is not None:
             return real
         layer = ScaledLayer.of(real)
         if layer is not None:
@@ -155,7 +157,7 @@ class _Between:
         off = np.float32(_LAYER_OFF) * own.scale
         low, high = own.numbers - off, own.numbers + off
         low[0], high[-1] = -np.inf, np.inf
-        return self._numbers(Stand(Dequantized(levels, own), low, high, np.full(256, True), math.inf))
+        return self._numbers(Rounded(Dequantized(levels, own), low, high, np.full(256, True), math.inf))
 
     def _sum(self, real: Value, needed: Range) -> Value | None:
         """A sum of some terms, the smallest first: what they sum up to is rounded in as fine steps as can be.
@@ -189,8 +191,7 @@ class _Between:
     def _joint(self, real: Value) -> Value | None:
         """A function of functions of at most two tensors each, these rounded where they have more than two together.
 
-        Where a product repeats elements of one operand, both are rounded: a multiplication of modules repeats them. Its
-        zero points have 8 bits.
+        Where a product repeats elements of one operand, both are rounded: a multiplication of modules repeats them.
         """
         tensors = [x for x in real.inputs if numbers_of(x) is None]
         repeats = is_function(real, "multiply") and len({x.shape for x in tensors}) > 1
@@ -198,8 +199,8 @@ class _Between:
             return real
         operands: list[Value] = []
         for x in real.inputs:
-            stand = self._rounded(x, zero=repeats) if x in tensors and self._count(x) > (0 if repeats else 1) else None
-            operands.append(x if stand is None else self._numbers(stand))
+            tensor = self._rounded(x) if x in tensors and self._count(x) > (0 if repeats else 1) else None
+            operands.append(x if tensor is None else self._numbers(tensor))
         made = replace(real, inputs=tuple(operands))
         return made if self._count(made) <= 2 else None
 
@@ -214,7 +215,7 @@ class _Between:
             return None
         off = x.off + _MEAN_OFF * float(own.scale)
         ends = own.numbers - np.float32(off), own.numbers + np.float32(off)
-        return self._numbers(Stand(Dequantized(levels, own), *ends, np.full(256, True), off))
+        return self._numbers(Rounded(Dequantized(levels, own), *ends, np.full(256, True), off))
 
     def _moved(self, real: Value) -> Value | None:
         """What is moved is rounded before."""
@@ -222,38 +223,44 @@ class _Between:
         x = self._rounded(inner)
         return None if x is None else self._numbers(replace(x, x=replace(x.x, value=reduce(moved, moves, x.x.value))))
 
-    def _rounded(self, real: Value, *, zero: bool = False) -> Stand | None:
-        """Real numbers in 8 bits, in a scale that holds all that they can be, and 0 if that is asked for."""
+    def _rounded(self, real: Value) -> Rounded | None:
+        """Real numbers in 8 bits, in a scale that holds all that they can be, and 0."""
         made = self.of_two(real)
-        known = None if made is None else self._stand(made)
+        known = None if made is None else self._tensor(made)
         if made is None or known is not None:
             return known
-        numbers = self.in_numbers(made)
+        if made not in self._bytes:
+            self._bytes[made] = self._in_bytes(made)
+        return self._bytes[made]
+
+    def _in_bytes(self, real: Value) -> Rounded | None:
+        numbers = self.in_numbers(real)
         if numbers is None:
             return None
         low, high = numbers.range
-        own = _type_of((min(low, 0), max(high, 0)) if zero else (low, high), self._dtype)
-        return None if own is None else numbers.in_bytes(own, own.limits).stand(own)
+        with_zero = min(low, 0), max(high, 0)  # so that the zero point has 8 bits, as kernels of products take it
+        own = _type_of(with_zero, self._dtype)
+        return None if own is None else numbers.in_bytes(own, own.limits).rounded(own)
 
-    def _stand(self, real: Value) -> Stand | None:
+    def _tensor(self, real: Value) -> Rounded | None:
         """The tensor of 8 bits that real numbers are dequantized from."""
-        if real not in self._stands:
+        if real not in self._tensors:
             x = dequantized(real)
-            self._stands[real] = None if x is None else Stand.exactly(x)
-        return self._stands[real]
+            self._tensors[real] = None if x is None else Rounded.exactly(x)
+        return self._tensors[real]
 
-    def _numbers(self, stand: Stand) -> Value:
+    def _numbers(self, tensor: Rounded) -> Value:
         """The real numbers of a tensor of 8 bits."""
-        own = stand.x.quantization
-        real = computed(Dequantize(scale=own.scale, zero_point=own.zero_point), stand.x.value)
-        self._stands[real] = stand
+        own = tensor.x.quantization
+        real = computed(Dequantize(scale=own.scale, zero_point=own.zero_point), tensor.x.value)
+        self._tensors[real] = tensor
         return real
 
     def _range(self, real: Value) -> Range | None:
         """The least and the largest number of a function of at most two tensors."""
-        stand, constant = self._stand(real), numbers_of(real)
-        if stand is not None:
-            return float(stand.low[stand.reached].min()), float(stand.high[stand.reached].max())
+        tensor, constant = self._tensor(real), numbers_of(real)
+        if tensor is not None:
+            return float(tensor.low[tensor.reached].min()), float(tensor.high[tensor.reached].max())
         if constant is not None:
             return float(constant.min()), float(constant.max())
         numbers = self.in_numbers(real)
@@ -271,7 +278,7 @@ class _Between:
         return (
             is_function(real, "multiply")
             and len(set(real.inputs)) == 2
-            and all(self._stand(x) is not None for x in real.inputs)
+            and all(self._tensor(x) is not None for x in real.inputs)
         )
 
 

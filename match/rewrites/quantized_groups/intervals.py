@@ -1,4 +1,4 @@
-"""Functions of one or two tensors of 8 bits whose levels stand for ranges of real numbers."""
+"""Tensors of 8 bits whose levels stand for intervals of real numbers each, and functions of one or two of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Reached = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Stand:
+class Rounded:
     """A tensor of 8 bits, and the least and the largest number that each of its levels stands for, shape (256,).
 
     Both are one array where a level stands for one number. reached: the levels that the tensor has. off: how far a
@@ -41,7 +41,7 @@ class Stand:
     off: float
 
     @classmethod
-    def exactly(cls, x: Dequantized) -> Stand:
+    def exactly(cls, x: Dequantized) -> Rounded:
         """What is dequantized."""
         own, (first, last) = x.quantization, limits(x.value)
         numbers = own.numbers
@@ -65,7 +65,7 @@ class InBytes:
         least, most = (quantize(end, output, clip) for end in (self.low, self.high))
         return int(np.maximum(most - self.outputs, self.outputs - least).max())
 
-    def stand(self, own: QuantizedType) -> Stand:
+    def rounded(self, own: QuantizedType) -> Rounded:
         """What each level stands for."""
         low, high = np.full(256, np.inf, np.float32), np.full(256, -np.inf, np.float32)
         levels = self.outputs - own.limits[0]
@@ -74,7 +74,7 @@ class InBytes:
         reached, numbers = low <= high, own.numbers
         off = float(np.maximum(high - numbers, numbers - low)[reached].max())
         ends = np.where(reached, low, numbers), np.where(reached, high, numbers)
-        return Stand(Dequantized(self.value, own), *ends, reached, off)
+        return Rounded(Dequantized(self.value, own), *ends, reached, off)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class InNumbers:
     have the shape (256,) or (256, 256).
     """
 
-    stands: Sequence[Stand]
+    tensors: Sequence[Rounded]
     is_product: bool
     values: Float32Array
     low: Float32Array
@@ -99,10 +99,10 @@ class InNumbers:
 
     def in_bytes(self, output: QuantizedType, clip: Limits) -> InBytes:
         """The function in 8 bits."""
-        outputs, tensors = quantize(self.values, output, clip), [stand.x for stand in self.stands]
+        outputs, operands = quantize(self.values, output, clip), [tensor.x for tensor in self.tensors]
         if self.is_product:
-            tensors = [as_type(x, output.dtype) for x in tensors]
-        first, *others = tensors
+            operands = [as_type(x, output.dtype) for x in operands]
+        first, *others = operands
         if not others:
             value = lookup(first.value, outputs.astype(output.dtype), exact=False)
         elif self.is_product:
@@ -111,7 +111,7 @@ class InNumbers:
             pair, slopes = (first.value, others[0].value), slopes_of(self.values, output)
             value = function_of_two(*pair, outputs, slopes, clip, output.dtype, close=True, exact=False)
         if isinstance(value.operator, Addition | Multiplication):  # which may round some numbers otherwise
-            levels = grid([x.quantization.levels for x in tensors])
+            levels = grid([x.quantization.levels for x in operands])
             outputs = value.operator.compute(*levels).astype(np.int64)
         return InBytes(value, outputs[self.reached], self.low[self.reached], self.high[self.reached])
 
