@@ -46,7 +46,7 @@ def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Oth
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=partial(quantized_operators, model, asked.options),
         wide_activations=has_wide_activations(model.network),
-        exact_cycles=answers.exact_cycles,
+        exact_whole=answers.exact_whole,
     )
 
 

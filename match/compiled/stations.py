@@ -58,11 +58,13 @@ class Questions:
     """What the report asks beside the choice, answered once and when it is asked.
 
     `quantizable`: recurrent layers in floating point that modules would take. `exact_cycles`: the predicted cycles with
-    exact numerics, None where the network does not fit the memories then.
+    exact numerics, None where the network does not fit the memories then; `exact_whole`: if main memory held
+    everything, which is known much sooner.
     """
 
     quantizable: Callable[[], tuple[Quantizable, ...]]
     exact_cycles: Callable[[], int | None]
+    exact_whole: Callable[[], int]
 
 
 def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> Graph:
@@ -115,7 +117,8 @@ def questions(model: Model, asked: Asked, stopwatch: Stopwatch) -> Questions:
     """Those about a network."""
     return Questions(
         computed_once(partial(_quantizable, model, asked, stopwatch)),
-        computed_once(partial(exact_cycles, model, asked.chip, asked.options)),
+        partial(exact_cycles, model, asked.chip, asked.options),
+        partial(_exact_whole, model, asked.chip, asked.options),
     )
 
 
@@ -128,12 +131,22 @@ def _quantizable(model: Model, asked: Asked, stopwatch: Stopwatch) -> tuple[Quan
 
 def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:
     """The predicted cycles of the network with exact numerics; None where it does not fit the memories then."""
-    exact = replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False, l1=None)
-    asked, stopwatch = Asked(target, exact), Stopwatch()
+    asked, stopwatch = _exactly(target, options), Stopwatch()
     try:
         return cycles_of(predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned)
     except CapacityError:
         return None
+
+
+def _exact_whole(model: Model, target: MatchTarget, options: Options) -> int:
+    """The predicted cycles with exact numerics if main memory held everything."""
+    asked, stopwatch = _exactly(target, options), Stopwatch()
+    return cycles_of(cut_for(integer_form(model, asked, stopwatch), model, asked, stopwatch))
+
+
+def _exactly(target: MatchTarget, options: Options) -> Asked:
+    """A compilation with exact numerics, which keep all of the model's arithmetic."""
+    return Asked(target, replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False, l1=None))
 
 
 def cycles_of(partitioned: Partitioned) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 MOST_WORK = 1.0
@@ -39,20 +40,18 @@ def aligned(size: int, alignment: int) -> int:
 
 def loads(items: Iterable[Item], steps: int, alignment: int) -> list[int]:
     """Bytes alive at each step: no packing needs less than the largest of them."""
-    change = [0] * (steps + 1)
-    items = list(items)
-    sizes = {item.key: aligned(item.bytes, alignment) for item in items}
-    saved = [0] * steps
+    change, items = [0] * (steps + 1), list(items)
     for item in items:
-        change[item.first] += sizes[item.key]
-        change[item.last + 1] -= sizes[item.key]
-        lags = {key: aligned(lag, alignment) for key, lag in item.over.items()}
-        saved[item.first] += shared(sizes[item.key], [(sizes[key], lag) for key, lag in lags.items()])
-    total = 0
-    result: list[int] = []
-    for difference, less in zip(change[:-1], saved, strict=True):
-        total += difference
-        result.append(total - less)
+        size = aligned(item.bytes, alignment)
+        change[item.first] += size
+        change[item.last + 1] -= size
+    result = list(accumulate(change[:-1]))
+    above = [item for item in items if item.over]
+    if above:
+        sizes = {item.key: aligned(item.bytes, alignment) for item in items}
+        for item in above:
+            under = [(sizes[key], aligned(lag, alignment)) for key, lag in item.over.items()]
+            result[item.first] -= shared(sizes[item.key], under)
     return result
 
 

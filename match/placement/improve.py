@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from match.mapping.packing import aligned
-from match.placement.contents import packed
+from match.placement.contents import load, packed
 from match.placement.latency import course, faster
-from match.placement.problem import Choice, Cut, PlacementProblem
+from match.placement.problem import Choice, Cut, PlacementProblem, blocks
 
 _EARLIER = 24
 _SWEEPS = 2
@@ -31,20 +31,31 @@ def improved(
         cutting: whether constants that are fetched whole may be cut.
     """
     best = course(problem, choice, used)
+    loads = load(problem, choice, used)
     for _ in range(_SWEEPS):
         before = best
         for step in range(len(problem.steps)):
-            for other in _alternatives(problem, best.choice, step, whole, cutting):
+            for other in _alternatives(problem, best.choice, step, loads, whole, cutting):
                 found = faster(problem, other, used, best)
                 if found is not None and packed(problem, other, used, solve=False) is not None:
-                    best = found
+                    best, loads = found, load(problem, other, used)
         if best is before:
             break
     return best.choice
 
 
-def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: bool, cutting: bool) -> Iterator[Choice]:
-    """Other ways to fetch the constants of a step, and choices with its tensors back in main memory."""
+def _alternatives(
+    problem: PlacementProblem,
+    choice: Choice,
+    step: int,
+    loads: Sequence[int],
+    whole: bool,
+    cutting: bool,
+) -> Iterator[Choice]:
+    """Other ways to fetch the constants of a step, and choices with its tensors back in main memory.
+
+    `loads` are the bytes in main memory at each step; constants are fetched no earlier than there is room for them.
+    """
     asked = problem.steps[step]
     if whole:
         for name in asked.tensors:
@@ -53,11 +64,31 @@ def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: b
     if not asked.constants or step in choice.resident or (step in choice.cut and not whole):
         return
     uncut = replace(choice, cut=choice.cut - {step})
-    for at in earlier(problem, step, _EARLIER):
+    for at in _with_room(problem, choice, uncut, step, loads):
         if choice.fetched[step] != at:
             yield fetched_at(uncut, step, at)
     if cutting and step not in choice.cut and least_block(problem, step) < asked.constants:
         yield with_cut(choice, step)
+
+
+def _with_room(
+    problem: PlacementProblem, choice: Choice, uncut: Choice, step: int, loads: Sequence[int]
+) -> Iterator[int]:
+    """When the constants of a step may be fetched whole, the latest first, as long as main memory has bytes for them.
+
+    `loads` are those of `choice`; `uncut` is that choice without cut constants of the step.
+    """
+    size = aligned(problem.steps[step].constants, problem.alignment)
+    since = choice.fetched[step]
+    block, rest = (aligned(blocks(problem, one, step), problem.alignment) for one in (choice, uncut))
+    left = step + 1
+    for at in earlier(problem, step, _EARLIER):
+        for n in range(at, left):
+            own = size if since is not None and n >= since else block - rest if n == step else 0
+            if loads[n] - own + size > problem.main:
+                return
+        left = at
+        yield at
 
 
 def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:

@@ -10,13 +10,13 @@ network.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from match.ir.layer import GROUP
 from match.report.changes import Otherwise
 from match.report.layer_facts import cycles_of, is_floating, listed, names_of, of_control_core, unmapped
 from match.report.predicted_advice import predicted_advice
-from match.report.schema import Advice, AdviceKind, LayerSummary, Report
+from match.report.schema import Advice, AdviceKind, LayerSummary, MemoryPlanSummary, Report
 
 MOST = 5
 """Sentences."""
@@ -70,7 +70,7 @@ def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
     ]
     least = LEAST_SHARE * report.totals.cycles
     worth = sorted((one for one in found if one.cycles >= least), key=lambda one: -one.cycles)
-    return (*worth, *_inexact(report, otherwise.exact_cycles))[:MOST]
+    return (*worth, *_inexact(report, otherwise))[:MOST]
 
 
 def _idle(report: Report) -> Iterator[Advice]:
@@ -264,17 +264,17 @@ def _slow(report: Report) -> Iterator[Advice]:
             )
 
 
-def _inexact(report: Report, exact_cycles: Callable[[], int | None]) -> Iterator[Advice]:
+def _inexact(report: Report, otherwise: Otherwise) -> Iterator[Advice]:
     """Outputs that move by much as modules requantize otherwise than the network, and the price of exact ones."""
     outputs = report.moved_outputs.outputs if report.moved_outputs else ()
     if any(output.noise > NOTICEABLE for output in outputs):
-        cycles = exact_cycles()
-        if cycles is None:
-            price = "would move none, but does not fit the memories"
-        else:
-            more = cycles - report.totals.cycles
-            price = f"moves none and takes {cycles:,} predicted cycles instead of {report.totals.cycles:,}"
-            price += f" ({more / report.totals.cycles:+.1%})" if report.totals.cycles else ""
+        price, cycles = "moves none", otherwise.exact_whole()
+        if cycles is not None:
+            outside = isinstance(report.memory, MemoryPlanSummary)
+            now = otherwise.whole if outside and otherwise.whole is not None else report.totals.cycles
+            price += f" and takes {cycles:,} predicted cycles instead of {now:,}"
+            price += f" ({(cycles - now) / now:+.1%})" if now else ""
+            price += ", both with everything in main memory" if outside else ""
         off = [layer for layer in report.layers if layer.requantization and not layer.requantization.exact]
         yield Advice(
             kind="inexact",

@@ -53,7 +53,7 @@ class Otherwise:
         with these inputs in 8 bits and all recurrent layers as integers, None where modules do not take them.
     quantized: finds the names of the model's operators that are alone between a dequantize and a quantize.
     wide_activations: whether the model quantizes activations to 16 bits.
-    exact_cycles: predicts the cycles with exact numerics, None where the network does not fit then.
+    exact_whole: predicts the cycles with exact numerics, if main memory held everything; None where that is not known.
     """
 
     cycles: Callable[[Change], int | None] = _unknown
@@ -66,4 +66,4 @@ class Otherwise:
     quantized_inputs: Callable[[], int | None] = field(default=lambda: None)
     quantized: Callable[[], frozenset[str]] = field(default=frozenset)
     wide_activations: bool = False
-    exact_cycles: Callable[[], int | None] = field(default=lambda: None)
+    exact_whole: Callable[[], int | None] = field(default=lambda: None)

@@ -17,6 +17,8 @@ from match.report.layer_rows import causes_of
 from match.report.schema import (
     CandidateSummary,
     LayerSummary,
+    MemoryPlanSummary,
+    MemorySummary,
     ModuleSummary,
     MovedOutput,
     MovedOutputs,
@@ -322,10 +324,11 @@ def test_what_exact_numerics_cost_is_asked_where_outputs_move_by_much(report: Re
     """By more than a tenth of their own power; else it is not even asked."""
     off = layer("conv", cycles=1000, macs=1000, requantization=RequantizationSummary("narrow", False, 0.2, 1))
 
-    def told(cycles: int | None, *outputs: MovedOutput) -> str:
+    def told(cycles: int, *outputs: MovedOutput, memory: MemoryPlanSummary | None = None) -> str:
         moved = MovedOutputs(samples=4, outputs=outputs)
         own = msgspec.structs.replace(network(report, off), moved_outputs=moved)
-        found = advise(own, Otherwise(exact_cycles=lambda: cycles))
+        own = own if memory is None else msgspec.structs.replace(own, memory=memory)
+        found = advise(own, Otherwise(whole=800, exact_whole=lambda: cycles))
         assert all((one.kind, one.cycles, one.layers) == ("inexact", 0, ("conv",)) for one in found)
         return found[0].sentence if found else ""
 
@@ -335,7 +338,9 @@ def test_what_exact_numerics_cost_is_asked_where_outputs_move_by_much(report: Re
         "and p by up to 0.009; "
         "--numerics exact moves none and takes 1,250 predicted cycles instead of 1,000 (+25.0%)."
     )
-    assert "does not fit the memories" in told(None, much)
+    plan = MemoryPlanSummary(MemorySummary("L3", 1 << 20), 60, 40, 40, 0, 90, 300, 200, 0.3, (), ())
+    outside = "takes 1,000 predicted cycles instead of 800 (+25.0%), both with everything in main memory."
+    assert told(1000, much, memory=plan).endswith(outside)
     assert told(1250, little) == ""
     one = MovedOutput("y", 40, 8, 1.0, 0.2, "steps")
     assert "8 of 40 in 4 random samples, up to 1 step;" in told(1250, one)
