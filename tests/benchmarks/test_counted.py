@@ -33,7 +33,7 @@ CORE = "core"
 ON_CORE = sorted({name.removesuffix(f", {CORE}") for name in {one.network for one in ON_GVSOC} if name.endswith(CORE)})
 """Networks all of whose layers the control core was given."""
 DRIFT = 0.03
-"""Of the layers of a kind, and of a network."""
+"""How far predictions may drift, for the layers of a kind and for a network."""
 ENOUGH = 5_000
 """Cycles of a kind in a network, below which a call's own cycles are most of it."""
 
@@ -152,13 +152,13 @@ def today(counted: list[Layer], model: match.CompiledModel, platform: str) -> li
 
 
 def test_kinds_are_predicted_as_they_were_counted() -> None:
-    """Of all networks together, as they were predicted when they were counted."""
+    """The sums of all networks together, as they were predicted when they were counted."""
     for name, kind in sums(ON_RTL, by_kind).items():
         assert abs(kind.error) < DRIFT, name
 
 
 def test_networks_are_predicted_near_what_eight_cores_took() -> None:
-    """Of a network that is counted for the first time, its first layer among it, for which nothing is in the caches."""
+    """A network is counted for the first time, its first layer among it, for which nothing is in the caches."""
     errors = {name: one.error for name, one in sums(ON_GVSOC, by_network).items()}
     assert len(errors) > 30
     assert {name: error for name, error in errors.items() if abs(error) > 0.08} == {}

@@ -241,7 +241,7 @@ def test_off_core_is_on_a_module_whatever_it_costs() -> None:
 
 
 def test_functions_between_dequantize_and_quantize() -> None:
-    """Of one tensor, however often they read it; those of two are none."""
+    """Functions of one tensor are found, however often they read it; those of two are none."""
     ends = relay.const(0.05), relay.const(3)
 
     def real(x: relay.Expr) -> relay.Expr:

@@ -111,7 +111,7 @@ def test_hooks_see_every_operator_and_another_task_is_refused(
 
 @pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
 def test_every_function_is_refused_while_a_network_runs(folder: Path, sanitize: str) -> None:
-    """Of a run and of one that was started, from their hooks; with a lock that lets a task in twice as well."""
+    """A run and one that was started refuse them from their hooks; with a lock that lets a task in twice as well."""
     program = linked(folder, sanitize)
     assert set(call(program, "refused_from_hooks").split()) == {"0"}
     assert set(call(program, "refused_under_a_lock").split()) == {"0"}
@@ -230,7 +230,7 @@ def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, op
 def test_every_symbol_of_other_chips_has_a_prefix(
     target: str, platform: str, started: set[str], tmp_path: Path
 ) -> None:
-    """Of a chip without an operating system there are beside them what the C library calls and its files."""
+    """A chip without an operating system has beside them what the C library calls, and its files."""
     modules = ["cluster"] if platform == "rtl" else None
     match.compile(zoo.ds_cnn(), target, name="keywords", l1=20000, modules=modules).save(tmp_path)
     names = archived(tmp_path, platform)

@@ -98,7 +98,7 @@ def test_more_blocks_than_layers_share_are_refused(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)
 def test_kernels_are_told_each_field_once(case: Case) -> None:
-    """Of a cut layer, before the loops or in them."""
+    """A cut layer's fields are told before the loops or in them."""
     text = generate(plan(case, loops_of(case, list(TILES.items()))))
     fields = re.findall(r"^ *tile\.(\w+) = ", text, re.MULTILINE)
     assert {"input", "output", "output_height", "channels_out"} <= set(fields)

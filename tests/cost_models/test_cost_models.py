@@ -191,7 +191,7 @@ def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
     ids=lambda value: value.name if isinstance(value, Layer) else "",
 )
 def test_ne16_sub_tiles_take_the_published_cycles(layer: Layer, accumulate: int, finish: int) -> None:
-    """Of a full sub-tile; shifts by channel take 8 cycles more than the one shift that 66 and 48 are for."""
+    """A full sub-tile is counted; shifts by channel take 8 cycles more than the one shift that 66 and 48 are for."""
     model = Ne16Cost(tile=0, arithmetic=0, access=0)
     assert compute(model, layer) == accumulate + finish + 8
     if not layer.channelwise:

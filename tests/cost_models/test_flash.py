@@ -25,7 +25,7 @@ def waits(layer: Layer, vectors: bool, cache: int) -> float:
 
 @pytest.mark.parametrize(("vectors", "groups"), [(False, 9), (True, 18)])
 def test_weights_are_read_for_each_group_of_pixels(vectors: bool, groups: int) -> None:
-    """Of 36 pixels the kernel takes four or two at once; a cache that holds all weights makes it once."""
+    """The kernel takes four or two of 36 pixels at once; a cache that holds all weights makes it once."""
     weights = 8 * 16 * 9
     for cache, times in ((0, groups), (weights - 1, groups), (weights, 1)):
         assert waits(CONVOLUTION, vectors, cache) == pytest.approx(0.5 * weights * times)

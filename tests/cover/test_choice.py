@@ -32,7 +32,7 @@ pytestmark = pytest.mark.cc
 
 TARGETS = ("gap9", "gap8", "diana", "pulp_open")
 SIZES = {"diana": (None,)}
-"""Of L1 in bytes; that of DIANA is one size for each use."""
+"""Bytes of L1; DIANA's has one size for each use."""
 
 SAMPLE = {
     ("resnet8", "gap9", None, "exact"),

@@ -78,7 +78,7 @@ def test_sums_and_products_of_two(seed: int) -> None:
 
 @pytest.mark.parametrize("types", [("uint8", "uint8"), ("int8", "uint8"), ("uint8", "int8"), ("int8", "int8")])
 def test_tables(types: tuple[str, str]) -> None:
-    """Of entries that are one place apart, in the order of the values."""
+    """Known steps of tables are those between entries that are one place apart, in the order of the values."""
     values = np.arange(256) + (-128 if types[0] == "int8" else 0)
     least = -128 if types[1] == "int8" else 0
     outputs = least + np.minimum(255, np.cumsum(np.where(np.arange(256) % 32 == 0, 9, 0)))

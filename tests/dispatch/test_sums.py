@@ -24,7 +24,7 @@ SIDE, CHANNELS = 6, 8
 OUTPUTS = SIDE * SIDE * CHANNELS
 MACS = OUTPUTS * CHANNELS
 BYTES = SIDE * SIDE * CHANNELS + CHANNELS * CHANNELS
-"""Of the input and the weights."""
+"""Bytes of the input and the weights."""
 
 
 class _Cpu(CpuCostModel):
@@ -129,7 +129,7 @@ def test_few_products_an_output_do_not_outweigh_the_bytes_of_its_sum(channels: i
 
 
 def test_energy_of_both_together_is_less_than_that_of_the_core_alone() -> None:
-    """Of 2 pJ that the core takes for each product, moving the sums, four bytes an output, leaves a part."""
+    """Moving the sums, four bytes an output, leaves a part of the 2 pJ that the core takes for each product."""
     saved = 2.0 * MACS / (BYTES + 4 * OUTPUTS)
     for byte, modules in ((0.99 * saved, ["unit", "cpu"]), (1.01 * saved, ["cpu"])):
         found = decisions(1, 1 << 20, "energy", Energy(0.0, {"L1": byte}))

@@ -24,8 +24,8 @@ CHIPS = [
     *((name, "gap8", ("cluster",)) for name in ("pretrainedResnet_quant", "kws_ref_model")),
 ]
 SWEPT = [(name, "gap9", ("cluster",)) for name in MODELS]
-"""Of the largest has NE16 beside the cluster the same operators, and of ad01_int8 the same layers; the cluster has the
-layers of the two others on GAP8."""
+"""NE16 beside the cluster has the same operators of the largest network, and the same layers of ad01_int8; the cluster
+has the layers of the two others on GAP8."""
 SAMPLES = 10
 
 

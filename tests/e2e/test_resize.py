@@ -34,7 +34,7 @@ SHAPES = [((5, 7, 12), (9, 20), None), ((9, 6, 30), (30, 31), 8000), ((16, 17, 3
 def test_a_layer_of_the_cluster(
     shape: tuple[int, int, int], outputs: tuple[int, int], l1: int | None, dtype: str
 ) -> None:
-    """Of networks of either type; the last two do not fit the scratchpad."""
+    """Networks of either type are resized; the last two do not fit the scratchpad."""
     resize = resize_of(shape[:2], outputs, 0 if dtype == "int8" else 100, dtype)
     network = model(computed(resize, given("x", 1, *shape, dtype=dtype)))
     compiled = match.compile(network, "gap9", l1=l1, fuse=False)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.cc
 
 L1 = (32_768, 65_536, 118_784)
 FRACTIONS = (0.5, 0.7, 0.85, 1.2)
-"""Of the main memory that a network takes as a whole."""
+"""Sizes that are tried, as shares of the main memory that a network takes as a whole."""
 
 ZOO = (
     "autoencoder",

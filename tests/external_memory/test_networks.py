@@ -145,7 +145,7 @@ def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> No
 
 
 def test_the_network_has_what_the_program_leaves() -> None:
-    """Of two programs that differ in one byte for all operators together one leaves room for the whole network."""
+    """One of two programs that differ in one byte, for all operators together, leaves room for the whole network."""
     target = copy.copy(match.get_target("gap8", l1=L1))
     target.program = ProgramSize(fixed=0, operator=1)
     totals = match.compile(integers("resnet8"), target, fuse=False).report.totals
@@ -290,7 +290,7 @@ def test_layers_are_compared_where_tensors_are_in_external_memory() -> None:
     ids=["placed", "whole"],
 )
 def test_the_least_main_memory_is_named(name: str, l1: int, l2: int) -> None:
-    """Of a network that takes less as a whole than in pieces it is the network's."""
+    """A network that takes less as a whole than in pieces needs its own bytes."""
     with pytest.raises(CapacityError, match=r"; with --l2 \d+ it fits\.$") as error:
         match.compile(integers(name), "gap8", l1=l1, l2=l2, modules=["cluster"])
     (least,) = map(int, re.findall(r"--l2 (\d+)", str(error.value)))

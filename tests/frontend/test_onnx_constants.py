@@ -149,7 +149,7 @@ def test_weights_of_4_bits_become_bytes(kind: int, dtype: str, zero: int, tmp_pa
 
 
 def test_what_is_handed_on_is_read_where_it_comes_from() -> None:
-    """Of Identity operators in a row none is left, but for one that makes an output of the network."""
+    """Identity operators in a row disappear, but for one that makes an output of the network."""
     nodes = [
         helper.make_node("Identity", ["x"], ["a"]),
         helper.make_node("Identity", ["a"], ["b"]),
@@ -324,7 +324,7 @@ def test_a_reshape_that_keeps_no_extent(shape: list[int], refused: bool, tmp_pat
 
 
 def test_weights_that_operators_multiply_are_their_own() -> None:
-    """Of operators on integers, which read weights without a dequantize between."""
+    """Operators on integers read weights without a dequantize between."""
     levels = RNG.integers(-127, 128, (4, 4))
     nodes = [helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q0"])]
     for step in range(2):

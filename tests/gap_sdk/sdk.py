@@ -17,7 +17,7 @@ PLAIN = "riscv64-unknown-elf-gcc"
 
 CHIPS = ("gap8", "gap9")
 STANDARDS = {"pulpos": "gnu11", "freertos": "gnu99"}
-"""Of the SDK's Makefiles with each operating system; with PulpOS it is its compiler's own."""
+"""Standards of the SDK's Makefiles with each operating system; with PulpOS it is its compiler's own."""
 
 SYSTEMS = tuple(STANDARDS)
 

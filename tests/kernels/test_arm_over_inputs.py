@@ -77,7 +77,7 @@ def test_outputs_over_inputs(arm: Callable[[str], Program], core: str, family: s
 
 @pytest.mark.parametrize(("family", "op"), [key for key in MAKERS if key[1] not in (Op.ADD, Op.LOOKUP)])
 def test_no_byte_further(arm: Callable[[str], Program], family: str, op: Op) -> None:
-    """Of some layers the kernel reads what it has written."""
+    """A byte less, and the kernel reads what it has written, in some of the layers."""
     rng = np.random.default_rng(6)
     calls = [MAKERS[family, op](rng, close(rng)) for _ in range(CASES)]
     near = [over_input(call, family, op, further=1) for call in calls]

@@ -211,7 +211,7 @@ def outputs(channels: int = 16) -> Bytes:
 
 
 def test_job(diana: DianaHarness) -> None:
-    """Of 16 channels by 16 columns that are written one is an output."""
+    """One of the 16 channels by 16 columns that are written is an output."""
     weights = grouped_weights(np.array([[[[10, -20, 30]]]]), np.array([5]), 16)
     status, output = diana.run_job(job(), pixel(1, 2, 3), weights, outputs())
     assert (status, output[3]) == (0, (10 - 40 + 90 + 5) >> 2)

@@ -62,7 +62,7 @@ GROUPED = {
     "conv2d_3x3": of_3x3(1, most_channels=36, most_output=5) | strided,
     "conv2d_1x1": geometries(filters=st.just((1, 1)), most_dilation=1, most_channels=36, most_output=5),
 }
-"""Of a group, by kind of kernel."""
+"""Layers of a group of channels, by kind of kernel."""
 
 GEOMETRIES = {
     "conv2d_3x3": filters_3x3,
@@ -70,7 +70,7 @@ GEOMETRIES = {
     "conv2d_laid_out": any_filter(),
     "depthwise_3x3": depthwise_3x3,
 }
-"""Of each kind of kernel."""
+"""Layers that a job computes, by kind of kernel."""
 
 
 def bit_planes(weights: npt.NDArray[np.int8], bits: int = 8) -> Bytes:
@@ -285,7 +285,7 @@ def test_grouped_convolutions(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_laid_out_in_several_parts(harness: Harness, seed: int) -> None:
-    """Of rows, and of output channels."""
+    """Parts are rows, and output channels."""
     geometry = Geometry(14, 40, (16, 14), (3, 4), (1, 2), (1, 1), (1, 2, 1, 1), (0, 0))
     problem = Problem("conv2d_laid_out", geometry, (0, 1, 2, 3), 9, np.random.default_rng(seed))
     check_norm_quant(harness, problem, (0, 0, 1, 1), 16, seed)

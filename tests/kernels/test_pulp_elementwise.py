@@ -61,7 +61,7 @@ def test_multiply(
     form: str,
     seed: int,
 ) -> None:
-    """Of inputs of one shape, or of a single pixel or channel."""
+    """Inputs have one shape, or one of them a single pixel or channel."""
     zero_points = np.random.default_rng(seed).integers(0, 256, 2)
     levels = np.arange(256) - zero_points[:, None]
     weights = zero_points.astype("<i4").view(np.uint8)
@@ -79,7 +79,7 @@ def test_squared_difference(
     form: str,
     seed: int,
 ) -> None:
-    """Of inputs of one shape, or of a single pixel or channel, each through a table."""
+    """Inputs have one shape, or one of them a single pixel or channel; each passes a table."""
     steps = np.random.default_rng(seed).integers(-(2**14), 2**14, (2, 256))
     weights = steps.astype("<i2").view(np.uint8).reshape(-1)
     squares = (steps, weights, lambda a, b: (a - b) ** 2)

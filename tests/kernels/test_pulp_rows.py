@@ -59,7 +59,7 @@ def test_softmax(
     steps: tuple[int, int],
     seed: int,
 ) -> None:
-    """Of each pixel's channels, to numbers with and without a sign in steps of 1/256 and others."""
+    """The channels of each pixel are a row; outputs have a sign or none, in steps of 1/256 and others."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8)
     source = embed(values, before)
@@ -96,7 +96,7 @@ def test_log_softmax(
     fraction: int,
     seed: int,
 ) -> None:
-    """Of each pixel's channels: the bits of the definition in integers, which are near the real numbers."""
+    """Each pixel's channels are a row; outputs have the bits of the definition in integers, near the real numbers."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8)
     scale = rng.uniform(0.001, 2.0 ** (29 - fraction) / 255)
@@ -145,7 +145,7 @@ def test_normalize(
     form: str,
     seed: int,
 ) -> None:
-    """Of each pixel's channels, which differ much, little or not at all; the accumulators are what they ought to be.
+    """Each pixel's channels are a row, and differ much, little or not at all; accumulators are what they ought to be.
 
     Of few pixels cores share out the channels.
     """
@@ -198,7 +198,7 @@ def test_recurrent(
     clip: tuple[int, int],
     seed: int,
 ) -> None:
-    """Of steps, sequences, features and units."""
+    """Steps, sequences, features and units have all kinds of extents."""
     steps, sequences, features, units = sizes
     rng = np.random.default_rng(seed)
     geometry = Geometry(features, units, (steps, sequences), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))

@@ -28,7 +28,7 @@ from tests.seeds import seeded
 pytestmark = pytest.mark.cc
 
 CALLS = 20
-"""Of one operator for each seed."""
+"""Calls of one operator for each seed."""
 
 FORMS: tuple[Form, ...] = ("int32", "split", "split", "split_signed", "int64")
 CORES = (1, 1, 2, 3, 5, 8)
@@ -208,7 +208,7 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
 
 
 def test_halves_go_to_even_outputs(core: Simulator) -> None:
-    """Of every kind of kernel, and of additions with an odd number of elements for each core and with a few."""
+    """Every kind of kernel rounds so, and additions with an odd number of elements for each core and with a few."""
     additions = [Case(plain(Op.ADD, k, size), "split") for k, size in ((5, (6, 7)), (32, (3, 3)), (1, (1, 3)))]
     for case in [*(case for case in shapes.tested() if case.ties), *additions]:
         for cores in (1, 3) if not meets(case) else (1,):
@@ -288,7 +288,7 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
 @pytest.mark.parametrize("op", [Op.ADD, Op.MULTIPLY])
 @seeded(2, 20)
 def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
-    """Of one shape, or one of a pixel or channel: fours and fewer, in each form; shares that begin and end anywhere."""
+    """Inputs of one shape, or one of a pixel or channel: fours and fewer, in each form; shares begin anywhere."""
     rng = random.Random(seed)
     forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
     broadcasts: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")

@@ -128,7 +128,7 @@ def test_less_l1_makes_smaller_groups() -> None:
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_the_network_hands_out_is_inside_no_group(kept: bool) -> None:
-    """Of two convolutions, the first is in a group if nothing but the second reads it."""
+    """The first of two convolutions is in a group if nothing but the second reads it."""
     x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")
     first = conv(x, 8, 8)
     second = conv(first, 8, 8)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.cc
 
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 IMAGE = Quantization(float(np.float32(1 / 255)), -128)
-"""Of the model's input, as its first QuantizeLinear has it."""
+"""The quantization of the model's input, as its first QuantizeLinear has it."""
 
 
 @pytest.fixture(scope="module")

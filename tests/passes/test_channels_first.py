@@ -163,7 +163,7 @@ def test_quantized_means() -> None:
 
 
 def test_what_is_transposed_are_bytes() -> None:
-    """Of an addition's operand that is no map with channels last: not the wide numbers that it is scaled to."""
+    """An operand of an addition that has channels first is transposed, not the wide numbers that it is scaled to."""
     table = relay.const(RNG.integers(-200, 200, 256).astype(np.int32))
 
     def total(x: relay.Expr, operand: relay.Expr) -> tvm.IRModule:

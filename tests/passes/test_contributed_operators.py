@@ -110,7 +110,7 @@ def test_a_product_with_half_of_its_output_quantization() -> None:
 
 
 def test_inputs_are_those_of_onnxruntime() -> None:
-    """Of each operator without one of its inputs, what is refused is what onnxruntime's schema demands."""
+    """An operator without one of its inputs is refused where onnxruntime's schema demands that one."""
     schemas = {one.name: one for one in own.get_all_operator_schema() if one.domain == "com.microsoft"}
     for kind in (
         *("QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool", "QLinearMul"),

@@ -70,7 +70,7 @@ def separable(
 def test_within_a_step_of_onnxruntime(
     activation: Callable[[TrainedModel], None], dtype: str, zero_point: ZeroPoint, multiplier: int, tmp_path: Path
 ) -> None:
-    """Of the pointwise convolution's outputs few are a step off, and each moves some of the depthwise one's sums.
+    """Few of the pointwise convolution's outputs are a step off, and each moves some of the depthwise one's sums.
 
     Where it fuses operators, onnxruntime fails at such networks.
     """

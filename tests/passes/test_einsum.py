@@ -41,7 +41,7 @@ OTHERS: dict[str, tuple[Extents, Extents]] = {
 def sums(
     equation: str, extents: tuple[Extents, Extents], weights: np.ndarray | None, axis: int | None
 ) -> onnx.ModelProto:
-    """Of two quantized inputs, or of one and weights with one scale or as many as an axis has elements."""
+    """A sum of two quantized inputs, or of one and weights with one scale or as many as an axis has elements."""
     constants = {"s": np.float32(0.03), "z": np.uint8(120), "so": np.float32(0.1), "zo": np.uint8(130)}
     nodes = list[onnx.NodeProto]()
     for name in "ab" if weights is None else "a":

@@ -170,7 +170,7 @@ def test_tables_near_a_half_say_so(kind: str, near: float, step: float) -> None:
     ],
 )
 def test_pairs_near_a_half_say_so(steps: Steps, scale: float) -> None:
-    """Of two tensors, as a line for each value of one, or as a table of pairs on the control core."""
+    """A function of two tensors is a line for each value of one, or a table of pairs on the control core."""
     scales = scales_of("uint8", (float(np.log(3)), 254), (scale, 0)) | {"t": np.float32(1)}
     model = network({"gated": steps}, scales, [1, 2, 8, 16])
     model.graph.node.insert(2, helper.make_node("DequantizeLinear", ["levels2", "t", "z"], ["other"]))

@@ -117,7 +117,7 @@ def test_tables_of_any_addition(scale, other, spread, seed):
 
 
 def test_no_tables():
-    """Of outputs that are no sum, and of one whose sums 32 bits do not hold."""
+    """Outputs that are no sum have none, nor has one whose sums 32 bits do not hold."""
     levels = np.arange(256)
     outputs = np.random.default_rng(0).integers(0, 256, (256, 256))
     assert fit_tables(outputs, levels, levels, (0.5, 0.5), (0, 255)) is None
@@ -135,7 +135,7 @@ def test_tables_fit_32_bits(slope, offset):
 
 @pytest.mark.parametrize("first", [0, -128])
 def test_lines_are_found_again(first: int) -> None:
-    """Of any signs, as steep as a step from the lowest output to the highest; rounded down and clipped."""
+    """Lines of any signs, as steep as a step from the lowest output to the highest, are rounded down and clipped."""
     rng = np.random.default_rng(4)
     levels, clip = np.arange(first, first + 256), (first + 3, first + 250)
     slopes = rng.choice([-1, 1], 256) * np.rint(np.exp(rng.uniform(0, np.log(255 << 15), 256))).astype(np.int64)

@@ -57,7 +57,7 @@ MEANS = {
 def assert_within_one_step(
     model: TrainedModel, function: Callable[[TrainedModel], None], dtype: str, folder: Path
 ) -> None:
-    """Of onnxruntime, in few of the outputs: the model ends in means of the function."""
+    """Outputs are onnxruntime's but for few: the model ends in means of the function."""
     ours, reference = compared(ended(model, FUNCTIONS[function], dtype, 40), folder)
     assert ours.shape == reference.shape
     assert len(np.unique(reference)) > 2 or function is far_from_zero
@@ -124,7 +124,7 @@ def test_outputs_too_fine_for_tables_are_computed_in_floating_point(tmp_path: Pa
 
 @pytest.mark.parametrize(("scale", "integer"), [(0.006, True), (0.003, False)])
 def test_sums_add_up_what_tables_are_off_by(tmp_path: Path, scale: float, *, integer: bool) -> None:
-    """Of nine elements nine times as much as of one."""
+    """Sums of nine elements are off by nine times as much as one is."""
     model = TrainedModel((1, 9, 5))
     model.quantize(0.03, "uint8", 100)
     hard_swish(model)

@@ -104,7 +104,7 @@ CURVES: list[tuple[Callable[[Reals], Reals], int]] = [
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("place", range(len(CURVES)))
 def test_parts(place: int, dtype: str) -> None:
-    """Of numbers at random, each rounded to levels after an error of an eighth of one."""
+    """Random numbers are each rounded to levels after an error of an eighth of one."""
     (curve, count), rng = CURVES[place], np.random.default_rng(place)
     output = QuantizedType(np.float32(1), 0, dtype)
     lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max

@@ -171,7 +171,7 @@ def test_add_and_tables():
 
 @pytest.mark.parametrize("marked", [[True] * 5, [True, False, True, False, False]])
 def test_halves_to_even(marked):
-    """Of all channels or some, beside what NumPy rounds."""
+    """All channels or some are rounded so, beside what NumPy rounds."""
     rng = np.random.default_rng(3)
     x = relay.var("x", shape=(400, 4), dtype="uint8")
     kernel = rng.integers(-3, 4, (5, 4)).astype(np.int8)

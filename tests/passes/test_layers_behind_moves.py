@@ -165,7 +165,7 @@ def joined(operator: str, *behind: str) -> Callable[[TrainedModel, str, str], No
 
 
 FUNCTIONS = joined("Add"), joined("Add", "Relu"), joined("Mul"), joined("Sub")
-"""Of two elements each, so that all 65536 outputs are known."""
+"""Functions of two elements each, so that all 65536 outputs are known."""
 
 READERS = *FUNCTIONS, gated, averages, map_average
 

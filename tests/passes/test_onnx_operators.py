@@ -164,7 +164,7 @@ def products(model):
 
 @network
 def constants_beside(model):
-    """Of each channel, of each pixel and of all elements, in either order."""
+    """Constants of each channel, of each pixel and of all elements, in either order."""
     model.conv(4)
     model.add("Add", model.constant(model.rng.normal(0, 1, (1, 4, 1, 1))))
     model.add("Mul", model.constant(model.rng.normal(0, 1, (1, 4, 1, 1))))

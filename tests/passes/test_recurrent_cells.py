@@ -149,7 +149,7 @@ def test_what_is_no_plain_cell_is_written_out_by_the_importer(layer: Recurrent, 
 
 
 def test_cells_that_nothing_reads_are_no_obstacle() -> None:
-    """Of an LSTM whose file lists a third output without a reader, as exporters write it."""
+    """The file of an LSTM lists a third output without a reader, as exporters write it."""
     model = Recurrent("LSTM").model()
     model.graph.node[0].output.append("y2")
     compare(model, 1)

@@ -32,7 +32,7 @@ STEPS = {
     "ReduceSumSquare": 0.4,
     "ReduceLogSumExp": 0.05,
 }
-"""Of the outputs, by operator."""
+"""Scales of the outputs, by operator."""
 
 
 def reduction(kind: str, axes: list[int] | None, opset: int, **attributes: Any) -> onnx.ModelProto:

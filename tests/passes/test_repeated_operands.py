@@ -66,7 +66,7 @@ def test_of_maps(tmp_path: Path, kind: str, own: tuple[int, ...], stored: int) -
 
 @pytest.mark.parametrize("axes", [[1, 3], [2], [0, 2], [1, 2, 3], [3]])
 def test_computed_operands(tmp_path: Path, axes: list[int]) -> None:
-    """Of which channels first is another order of axes than channels last."""
+    """Channels first is another order of axes than channels last."""
     model = OnnxModel((2, 6, 9, 7))
     whole = model.add("Abs")
     model.add("ReduceMax", axes=axes)

@@ -101,7 +101,7 @@ def compared(model: onnx.ModelProto) -> tuple[npt.NDArray[np.int64], Sequence[Ma
 @example(before=20, by=np.float32(1.04).item(), coordinates="asymmetric", rounding="floor")
 @example(before=10, by=np.float32(1.05).item(), coordinates="half_pixel", rounding="ceil")
 def test_the_nearest_elements_are_onnxruntimes(before: int, by: float, coordinates: str, rounding: str) -> None:
-    """Of an axis beside another one that grows, too: then an axis that keeps its size may change."""
+    """An axis grows alone or beside another one: then an axis that keeps its size may change."""
     if before * by < 1:
         return
     scales = np.array([2, by], np.int64 if isinstance(by, int) else np.float32)
@@ -148,7 +148,7 @@ def test_nearest(shape: tuple[int, ...], numbers: list[float], attributes: Mappi
     ],
 )
 def test_linear(shape: tuple[int, ...], numbers: list[float], attributes: Mapping[str, Any]) -> None:
-    """Of one axis or two: integers within one step of onnxruntime, which are said to be no more than that."""
+    """One axis or two become integers within one step of onnxruntime, which are said to be no more than that."""
     array = np.array(numbers, np.int64 if all(isinstance(one, int) for one in numbers) else np.float32)
     off, layers = compared(quantized(shape, array, mode="linear", **attributes))
     assert np.abs(off).max() <= 1

@@ -185,7 +185,7 @@ def test_softmax() -> None:
 
 
 def test_rows_whose_sums_tflite_micro_refuses() -> None:
-    """Of more than 512 equal values each has less than half a step."""
+    """Each of more than 512 equal values has less than half a step."""
     widths = (513, 1024, 4095)
     model = TfliteModel()
     inputs = [model.tensor((2, width), "int8", 0.1, 0) for width in widths]

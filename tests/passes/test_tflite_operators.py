@@ -289,7 +289,7 @@ def test_gather_of_each_map_with_channels_first():
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_mean_over_channels_and_rows(keep):
-    """Of a map with channels first, whose axes the pass of layouts turns."""
+    """The mean of a map with channels first, whose axes the pass of layouts turns."""
     model = TfliteModel()
     x = model.tensor(SHAPE, "int8", 0.1, -9)
     order, axes = (model.tensor((len(values),), "int32", data=np.array(values)) for values in ([0, 3, 1, 2], [1, 2]))

@@ -76,7 +76,7 @@ def test_root_mean_square(seed: int, width: int, dtype: str) -> None:
 
 @pytest.mark.parametrize(("axis", "dtype"), [(-1, "uint8"), (1, "uint8"), (1, "int8")])
 def test_euclidean_length(axis: int, dtype: str) -> None:
-    """Of rows, and of the channels of a map; rows of zeros stay what they are."""
+    """Rows are divided, and the channels of a map; rows of zeros stay what they are."""
     rng, extents = np.random.default_rng(3), (1, 12, 7, 16)
     low, kind = np.iinfo(dtype).min, np.dtype(dtype).type
     constants = {"s": np.float32(0.05), "z": kind(low + 100), "so": np.float32(1 / 127), "zo": kind(low + 128)}

@@ -123,7 +123,7 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
 def test_normalization_of_maps(
     kind: str, attributes: dict[str, Any], opset: int, parameters: tuple[int, ...], layers: int, *, alike: bool
 ) -> None:
-    """Of channels, of groups of them, and of several axes; a layer for all rows whose gains and biases are alike."""
+    """Channels are normalized, groups of them and several axes; gains and biases that all rows share are a layer."""
     rng = np.random.default_rng(opset)
     levels = np.rint(rng.normal(0, rng.uniform(10, 60, (1, 6, 1, 1)), (1, 6, 5, 4))).clip(-128, 127)
     gain, bias = rng.normal(1, 0.5, parameters), rng.normal(0, 0.3, parameters)
@@ -291,7 +291,7 @@ def test_averages_of_parts_of_a_map(windows: dict[str, Any], dtype: str) -> None
 
 
 def addition() -> onnx.ModelProto:
-    """Of all pairs of values; onnxruntime's float32 puts two of them on the other side of a half."""
+    """An addition of all pairs of values; onnxruntime's float32 puts two of them on the other side of a half."""
     scales = {"sa": 0.032729506, "sb": 0.032717656, "so": 0.023869662}
     zeros = {"za": 120, "zb": 116, "zo": 0}
     nodes = [

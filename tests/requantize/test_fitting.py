@@ -165,7 +165,7 @@ def test_typical_layer_is_close_in_sixteen_bits() -> None:
 
 
 def test_a_longer_sum_comes_closer() -> None:
-    """Of long sums of many channels, where 32 bits leave few for the multiplier."""
+    """Long sums of many channels: 32 bits leave few for the multiplier."""
     rng = np.random.default_rng(1)
     layer = gemmlowp(list(10 ** rng.uniform(-3.2, -2.2, 64)), 0, (0, 255), rng)
     reach = np.full(64, 4_000_000)
@@ -361,7 +361,7 @@ def by_halves(fitted: Requantization, acc: np.ndarray) -> np.ndarray:
 def test_split_multipliers_are_exact_for_every_accumulator(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
 ) -> None:
-    """Of a layer for which there are some: of all that have less than 2**18 accumulators between the clips."""
+    """Layers have such multipliers if they have less than 2**18 accumulators between the clips."""
     layer, low, high = layer_and_range
     result = fit(layer, low, high, SPLIT if layer.negative_below is None else SPLIT_SIGNED)
     if layer.clip[0] != 0:
@@ -424,7 +424,7 @@ def test_upper_words_where_nothing_fits() -> None:
 
 
 def test_whole_products_have_one_step_for_all_channels() -> None:
-    """Of a channel that no accumulator of reaches its border it does not matter."""
+    """A channel whose border no accumulator reaches does not matter."""
     layer = gemmlowp([0.01, 0.02], 100, (0, 255), np.random.default_rng(3))
     low, high = np.full(2, -9000), np.full(2, 9000)
     other = replace(layer, negative_step=np.array([1 << 31, 1 << 30]))
@@ -457,7 +457,7 @@ def test_a_layer_with_more_exceptions_than_a_form_has_words_has_another_form() -
 
 @pytest.mark.parametrize("form", [SPLIT, WIDE], ids=lambda form: form.name)
 def test_exceptions_beside_a_line(form: Requantizer) -> None:
-    """Of those that the clip hides, or that are not reached, none is left: kernels take 1 off what is stored."""
+    """Exceptions that the clip hides, or that are not reached, are left out: kernels take 1 off what is stored."""
     plain = gemmlowp([0.001, 0.02], 0, (0, 255), np.random.default_rng(5))
     plain = replace(plain, negative_below=None, negative_step=None)
     low, high = np.full(2, -50_000), np.full(2, 300_000)

@@ -41,7 +41,7 @@ def test_tiles(shape: tuple[int, ...], times: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
 def test_padding(mode: Any) -> None:
-    """Of every axis."""
+    """Padding of every axis is cut."""
     x, widths = relay.var("x", shape=SHAPE, dtype="int8"), ((0, 0), (2, 1), (0, 3), (4, 4))
     names, program = by_axis(x, relay.nn.pad(x, widths, relay.const(-7, "int8"), mode))
     assert names == ({"nn.pad"} if mode == "constant" else {"take"})
@@ -51,7 +51,7 @@ def test_padding(mode: Any) -> None:
 
 
 def test_slices() -> None:
-    """Of several axes, the one that leaves the smallest part first."""
+    """Slices of several axes are cut one by one, that which leaves the smallest part first."""
     x = relay.var("x", shape=SHAPE, dtype="int8")
     body = relay.strided_slice(x, [0, 1, 0, 2], [1, 3, 4, 4])
     module = rewritten(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body))), split_gathers)

@@ -251,7 +251,7 @@ def test_absolute_differences_begin_where_they_are_clipped(dtype: str) -> None:
 
 @pytest.mark.parametrize("pad_value", [0, -7])
 def test_sums_that_nothing_requantizes_are_of_unsigned_values(pad_value: int) -> None:
-    """Of a convolution, with padding, and of a dense layer; what they grow by is taken off."""
+    """A convolution with padding and a dense layer: what their sums grow by is taken off."""
     x, rng = var(), np.random.default_rng(7)
     kernel = rng.integers(-128, 128, (3, 3, 4, 5)).astype(np.int8)
     padding = Padding(1, 0, 2, 1)

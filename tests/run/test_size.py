@@ -22,10 +22,10 @@ pytestmark = pytest.mark.cc
 
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 CONTROL_STACK = 8192
-"""Of pulp_open (pulp_open.ld), and what polled runs have there (pulp_async.c)."""
+"""Bytes of pulp_open's stack (pulp_open.ld), which polled runs have, too (pulp_async.c)."""
 
 FORK_STACK = 64
-"""Of a worker in front of a kernel: its own function, the team's, and the canary (pulp_open_cluster.c, pulp_team.c)."""
+"""A worker's bytes before a kernel: its function, the team's, and the canary (pulp_open_cluster.c, pulp_team.c)."""
 
 
 def node(title: str, frame: int | None) -> str:
@@ -38,7 +38,7 @@ def edge(source: str, target: str) -> str:
 
 
 def test_stack_of_a_call_graph() -> None:
-    """Of two files: the deepest chain, not the longest; what another has compiled counts nothing."""
+    """Two files have the deepest chain of both, not the longest; what another has compiled counts nothing."""
     first = "".join([node("run", 16), node("file.c:a", 100), node("b", None), node("memcpy", None)])
     first += edge("run", "file.c:a") + edge("run", "b") + edge("file.c:a", "memcpy")
     second = node("b", 32) + node("c", 48) + node("d", 40) + edge("b", "c") + edge("c", "d")

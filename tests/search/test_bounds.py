@@ -143,7 +143,7 @@ def test_bounds_are_exact_where_transfers_block_the_core(seed: int) -> None:
 
 @seeded(10, 30)
 def test_no_mapping_takes_less_than_the_least(seed: int) -> None:
-    """Of all tiles together, as two memories need it: kernels, transfers and bytes."""
+    """The least of all tiles together, as two memories need it: kernels, transfers and bytes."""
     rng = random.Random(seed)
     model = random_cost(rng)
     tables = small_tables(rng, model)

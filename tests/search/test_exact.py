@@ -355,7 +355,7 @@ def test_one_or_two_levels_of_scratchpad() -> None:
 
 
 def test_few_mappings_are_predicted_where_short_lines_take_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an addition of two parts of a map thousands move the same lines, and end otherwise."""
+    """Thousands of mappings of an addition of two parts of a map move the same lines, and end otherwise."""
     predicted: list[OrderedLoops] = []
     try_nest = Search.try_nest
 

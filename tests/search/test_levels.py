@@ -150,7 +150,7 @@ def test_loss_covers_what_is_left_out_on_larger_layers(seed: int) -> None:
 
 
 def test_what_any_mapping_takes_is_the_same_whether_the_cost_model_is_asked_in_arrays_or_one_by_one() -> None:
-    """Of a map with other extents than there are kinds of parts of a reduction."""
+    """The map has other extents than there are kinds of parts of a reduction."""
     layer = Layer("conv", Op.CONV2D, 6, 12, 7, 9, 7, 9, 3, 3, padding=Padding(1, 1, 1, 1))
     operands, memories = standard_operands(layer, 8, partial_bytes=4), (Memory("L2", 1200), Memory("L1", 500))
     least: list[float] = []

@@ -85,7 +85,7 @@ def test_factors_are_multiplied_to_their_limit() -> None:
 
 
 def test_loops_of_one_dimension_are_merged() -> None:
-    """Of two loops over channels around one over rows, the outer place counts."""
+    """The outer place counts where two loops over channels are around one over rows."""
     layer = conv("pointwise", 4, 16, (2, 1), (1, 1))
     operands = operands_of(layer)
     schedule = searched(LomaEngine(UNLIMITED_FACTORS), layer, operands, (Memory("L1", 110),), SteppedCost(), "bytes")

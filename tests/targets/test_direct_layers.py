@@ -17,7 +17,7 @@ pytestmark = pytest.mark.cc
 @pytest.mark.parametrize("name", ["cortex_m4", "cortex_m55", "gap9"])
 @pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.sweep)])
 def test_layers_equal_their_definition(name: str, count: int) -> None:
-    """Of every operator, with scratch of exactly the bytes that the cost model says; the trace is what is simulated."""
+    """Every operator has scratch of exactly the bytes that the cost model says; the trace is what is simulated."""
     target = get_target(name, modules=["core"])
     (module,) = target.modules
     plans, cases = zip(*layers(target, count), strict=True)

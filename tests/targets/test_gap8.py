@@ -25,7 +25,7 @@ def test_gap8_is_installed() -> None:
 
 
 def test_memories_and_clock() -> None:
-    """Of 64 kB, 8 workers and the master keep their stacks: 1 and 4 kB each."""
+    """8 workers and the master keep their stacks in 64 kB: 1 and 4 kB each."""
     target = Gap8()
     assert target.main_memory.size == 512 * KIB
     assert [module.scratchpad_bytes for module in target.modules] == [(64 - 8 - 4) * KIB, 0]

@@ -46,7 +46,7 @@ def costs(target: match.MatchTarget) -> tuple[PulpClusterCost, Ne16Cost]:
 
 
 def test_cores_are_the_same_everywhere() -> None:
-    """Of the costs of what is in the cluster, in each form, of the peak, of the stacks in L1, and of the C."""
+    """All costs of what is in the cluster have so many, in each form, and the peak, the stacks in L1, and the C."""
     target = get_target("gap9", settings={"cluster.cores": "4"})
     assert target.settings == {"cluster.cores": 4}
     inside = target.modules[:2]

@@ -133,7 +133,7 @@ def test_blocks_and_stacks_share_l1(project: Path) -> None:
 
 
 def test_kernels_use_xpulpv2(program: Path) -> None:
-    """Of the matrix loops, whether this network needs them or not; the disassembler does not know the instructions."""
+    """The matrix loops do, whether this network needs them or not; the disassembler does not know the instructions."""
     text = tool("objdump", "-d", str(program.parent / "kernels" / "pulp" / "match_pulp_matmul.o"))
     words = re.findall(r"^\s*[0-9a-f]+:\s+([0-9a-f]{8})\s", text, re.MULTILINE)
     opcodes = [int(word, 16) & 0x7F for word in words]

@@ -416,7 +416,7 @@ def test_lookup(dtypes: tuple[str, str], shape: tuple[int, ...], extents: tuple[
 
 @pytest.mark.parametrize(("turned", "expected"), [(range(256), True), (range(255), False)])
 def test_a_table_that_turns_signs(turned: range, expected: bool) -> None:
-    """Of all bytes but the last, or of all."""
+    """The table turns the signs of all bytes but the last, or of all."""
     entries = np.arange(256, dtype=np.uint8)
     entries[turned] ^= 128
     layer = only([x := var("x", 2, 3)], looked_up(x, entries)).layer
