@@ -24,9 +24,10 @@ from match.target.external_cost import external_cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of, operands_of
-from tests.analysis.simulate.layers import WINDOWED, WINDOWS, accumulator, random_outer_memory
+from tests.analysis.simulate.layers import WINDOWS, accumulator, random_outer_memory
 from tests.codegen.layers import INT16, Case, Tensor, make
 from tests.codegen.mock_target import EXTERNAL_API
+from tests.mapping.random_schedules import WINDOWED
 
 OPTIONS = Options.parse(numerics="exact", jobs=1, cache=False)
 SIZES = (1, 2, 3, 4, 5, 7, 8)

@@ -19,25 +19,8 @@ OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, *GATES, *BY_PI
 BROADCASTS: tuple[BroadcastKind, ...] = ("", "", "pixel", "channel", "outer")
 
 ACCUMULATING = (Op.CONV2D, Op.DENSE)
-_WITHOUT_WINDOWS = (
-    Op.LOOKUP,
-    Op.CHANNEL_LOOKUP,
-    Op.QUANTIZE,
-    Op.DEQUANTIZE,
-    Op.DEQUANTIZE_SUMS,
-    Op.REQUANTIZE,
-    Op.LEAKY_RELU,
-    Op.LOGISTIC,
-    Op.TANH,
-    Op.ADD,
-    Op.MULTIPLY,
-    Op.SQUARED_DIFFERENCE,
-    Op.ABSOLUTE_DIFFERENCE,
-    Op.LOOKUP_SUM,
-    Op.LOOKUP_LINE,
-    Op.SLICE,
-    Op.TRANSPOSE,
-)
+WINDOWED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D)
+"""Operators whose outputs read windows of a map."""
 
 _TYPES = {
     Op.QUANTIZE: ("float32", "uint8"),
@@ -64,7 +47,7 @@ def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) 
         oy, ox, ix = (rng.randint(1, largest) for _ in range(3))
         runs = Gathering(rng.randint(1, ox))
         return Layer("gather", op, k, 1, oy, ox, oy, ix, weight_dtype="", attributes=runs)
-    if op in _WITHOUT_WINDOWS:
+    if op not in WINDOWED:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
         types = _TYPES.get(op, ("uint8", "uint8"))
         first = rng.randint(0, 3) if op is Op.SLICE else 0

@@ -23,8 +23,8 @@ from match.requantize.form import choose_form
 from match.target.hardware import HwModule, MatchTarget, Pattern
 from tests.codegen.harness import scheduled
 from tests.codegen.layers import INT16, Case, make
+from tests.mapping.random_schedules import WINDOWED
 
-WINDOWED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D)
 WINDOWS = ((1, 1), (3, 3), (3, 3), (2, 2), (5, 5), (3, 2))
 
 
