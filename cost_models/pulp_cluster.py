@@ -35,6 +35,8 @@ from match.cost_models.pulp_cycles import (
     MAXIMUM_ROW,
     OUTPUT,
     PAIR,
+    ROUNDED_BEGIN,
+    ROUNDED_SLOPES,
     SINGLE,
     SUM4,
     Form,
@@ -590,7 +592,7 @@ class PulpClusterCost(CostModel):
 
     def _by_form(self, name: str) -> float:
         """What a kernel takes for an element by form: the field for int32 has no form in its name."""
-        form = {"int32": "", "split": "_split", "split_signed": "_split_signed"}.get(self.form, "_int64")
+        form = {"int32": "", "rows": "", "split": "_split", "split_signed": "_split_signed"}.get(self.form, "_int64")
         cycles: float = getattr(self.cycles, name + form)
         return cycles
 
@@ -604,9 +606,11 @@ class PulpClusterCost(CostModel):
             """So many blocks of each pixel; those with the same lines, of a pixel or a block, are a row."""
             share, row = ceil_div(blocks * pixels, self.cores), blocks if of_pixels else pixels
             parts = choose((share % row == 0) | (row % share == 0), 0, choose(share < row, 1, 2))
-            return begin + share * each + ceil_div(share, row) * cycles.lines_row + parts * part
+            return begin + share * each + ceil_div(share, row) * line + parts * part
 
-        begin = cycles.lines + (cycles.lines_share if self.cores > 1 else 0)
+        begin, line = cycles.lines + (cycles.lines_share if self.cores > 1 else 0), cycles.lines_row
+        if self.form == "rows":
+            begin, line = begin + ROUNDED_BEGIN, line + ROUNDED_SLOPES
         whole = choose(fours > 0, shared(larger(fours, 1), LINES[self.form], cycles.lines_part), 0)
         return whole + choose(rest > 0, shared(larger(rest, 1), self._by_form("lines_byte"), 0), 0)
 

@@ -28,7 +28,7 @@ from match.ir.attributes import Broadcast
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
-Form = Literal["int32", "split", "split_signed", "high", "int64", "sums"]
+Form = Literal["int32", "rows", "split", "split_signed", "high", "int64", "sums"]
 """A form of requantization by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
 REQUANTIZATION = {"split": 7.0, "split_signed": 9.0, "high": 10.0, "int64": 35.0}
@@ -119,8 +119,11 @@ SUM4, MANY_SUM4 = 4, 3.5
 MANY = 32
 """So many (match_pulp_pool2d.c)."""
 
-LINES: dict[str, int] = {"int32": 19, "split": 32, "split_signed": 40}
+LINES: dict[str, int] = {"int32": 19, "rows": 19, "split": 32, "split_signed": 40}
 """Four elements on lines of their own by form, where an input has one pixel or channel (match_pulp_lines.c)."""
+
+ROUNDED_SLOPES, ROUNDED_BEGIN = 7, -53
+"""More for a row in "rows", whose slopes are rounded, than in other forms; for a call, whose form is known."""
 
 LAST_OUTPUT: dict[str, int] = {"int32": 8, "split": 11, "split_signed": 15}
 """An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""

@@ -290,9 +290,11 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
 def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
     """Of one shape, or one of a pixel or channel: fours and fewer, in each form; shares that begin and end anywhere."""
     rng = random.Random(seed)
-    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
+    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "rows", "split", "split_signed")
     broadcasts: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
     for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
+        if form == "rows" and not broadcast:
+            continue
         size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
         case = Case(shapes.shared(op, k, size, broadcast) if broadcast else plain(op, k, size), form)
         outputs = [called(core, case, number, cores)[1] for number in range(cores)]
@@ -301,16 +303,24 @@ def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "k", "size", "broadcast"),
+    ("op", "k", "size", "broadcast", "form"),
     [
-        (Op.MULTIPLY, 16, (8, 8), "pixel"),  # half a four of channels for each core
-        (Op.MULTIPLY, 288, (2, 2), "pixel"),
-        (Op.MULTIPLY, 24, (5, 5), "channel"),  # shares that begin inside a pixel
-        (Op.ADD, 64, (4, 4), "pixel"),
-        (Op.ADD, 96, (7, 7), "pixel"),
+        *(
+            (*case, form)
+            for case in [
+                (Op.MULTIPLY, 16, (8, 8), "pixel"),  # half a four of channels for each core
+                (Op.MULTIPLY, 288, (2, 2), "pixel"),
+                (Op.MULTIPLY, 24, (5, 5), "channel"),  # shares that begin inside a pixel
+                (Op.ADD, 64, (4, 4), "pixel"),
+                (Op.ADD, 96, (7, 7), "pixel"),
+            ]
+            for form in ("int32", "split")
+        ),
+        (Op.MULTIPLY, 16, (8, 8), "pixel", "rows"),
+        (Op.MULTIPLY, 288, (2, 2), "pixel", "rows"),
+        (Op.MULTIPLY, 24, (5, 5), "channel", "rows"),
     ],
 )
-@pytest.mark.parametrize("form", ["int32", "split"])
 def test_lines_are_shared_out(
     core: Simulator, op: Op, k: int, size: tuple[int, int], broadcast: BroadcastKind, form: Form
 ) -> None:
