@@ -29,6 +29,8 @@ from match.cost_models.pulp_cycles import (
     MANY,
     MANY_RUNS,
     MANY_SUM4,
+    MATRIX_LOADS,
+    MATRIX_OUTPUT,
     MATRIX_STEP,
     MAXIMUM4,
     MAXIMUM_COLUMNS,
@@ -339,10 +341,11 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
-        output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
+        output = cycles.matrix_int64 if self.listed else MATRIX_OUTPUT.get(self.form, cycles.matrix_int64)
         if self.listed:
             output += looked_up(self.listed) + LOOKED_UP_OF_MATRICES
-        unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
+        across = MATRIX_LOADS * crossing(rest)
+        unit = cycles.matrix_unit + (MATRIX_STEP + across) * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
     def _product(self, channels: int, length: int, tile: Tile) -> Product:
@@ -548,8 +551,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             pixel = cycles.average_pixel + ceil_div(channels, 4) * self._average(layer, tile)
             return shared + rows * cycles.average_row + share * pixel
-        largest = shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
-        return largest * self.sharing.of_largest(self.cores)
+        return shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
 
     def _average(self, layer: Layer, tile: Tile) -> float:
         """Four channels of a window."""

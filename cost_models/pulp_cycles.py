@@ -144,6 +144,12 @@ ENOUGH_SIGNS = 256
 MATRIX_STEP = step(4, 2) + 2
 """Cycles of a word of a unit of matrices: the products, and the bytes of two rows added up."""
 
+MATRIX_LOADS = 6
+"""Words of rows that such a step loads; those of rows that are no whole words lie across borders."""
+
+MATRIX_OUTPUT: dict[str, int] = {"int32": 7, "split": 11, "split_signed": 15}
+"""An output of a unit: that of `int32`, and the instructions more of other forms."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -552,7 +558,17 @@ class KernelCycles:
 
 
 LARGE = frozenset(
-    {"pointwise", "convolution", "depthwise", "widened", "dense", "matrices", "product_int16", "depthwise_int16"}
+    {
+        "pointwise",
+        "convolution",
+        "depthwise",
+        "small_maps",
+        "widened",
+        "dense",
+        "matrices",
+        "product_int16",
+        "depthwise_int16",
+    }
 )
 """Kernels, by fields of `Sharing`, whose code takes much of a cache: convolutions and products."""
 
@@ -578,11 +594,6 @@ class Sharing:
     """The share of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at few words.
 
     Fitted to 41 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
-    """
-    largest: float
-    """The share of max pooling, beside `waits`: its loop is at L1 in more than half of its cycles.
-
-    Fitted to 14 layers on GVSoC.
     """
     gathered: float
     """The share of depthwise convolutions whose windows are gathered byte by byte, beside `waits`.
@@ -619,6 +630,11 @@ class Sharing:
     pointwise: float
     convolution: float
     depthwise: float
+    small_maps: float
+    """Depthwise 5x5 on maps of few columns and rows, whose kernel has a third of the code of that for strips.
+
+    From eight layers of MobileNetV3-small on GVSoC.
+    """
     widened: float
     """Depthwise filters without loops of their own: their code is more than a shared cache's 4 kB.
 
@@ -684,10 +700,6 @@ class Sharing:
         """What the cycles of an operator's transfers are multiplied with."""
         return 1 + (self.arriving * (cores - 1) / 7 if op is Op.DENSE else 0)
 
-    def of_largest(self, cores: int) -> float:
-        """What the cycles of max pooling are multiplied with, beside `factor`."""
-        return 1 + self.largest * (cores - 1) / 7
-
     def calls(self, operators: Sequence[Layer], cores: int) -> list[float]:
         """Cycles in which an offload loads the instructions of each operator's kernel."""
         found: list[float] = []
@@ -726,8 +738,9 @@ class Sharing:
             case Op.CONV2D | Op.GROUPED_CONV2D:
                 return "pointwise" if is_pointwise(layer) else "convolution"
             case Op.DEPTHWISE_CONV2D:
-                small = is_small_map(layer, whole(layer))
-                return "depthwise" if small or widened(layer) is None else "widened"
+                if is_small_map(layer, whole(layer)):
+                    return "small_maps"
+                return "depthwise" if widened(layer) is None else "widened"
             case Op.ADD | Op.MULTIPLY if layer.get(Broadcast).kind:
                 return "lines"
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:
