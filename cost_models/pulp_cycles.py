@@ -239,6 +239,8 @@ class KernelCycles:
     """To compute an accumulator of a depthwise convolution again, beside its weights."""
     weight_again: float
     """A weight of such an output."""
+    padding_again: float
+    """A weight of such an output that padding is multiplied by."""
 
     # Columns of the input that a convolution lays out.
     line: float

@@ -18,7 +18,7 @@ from benchmarks.rtl.shapes import dense, plain, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, Sharing
+from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, KernelCycles, Sharing
 from match.cost_models.pulp_loops import as_column, is_small_map, widened
 from match.ir.attributes import BroadcastKind, Transposition
 from match.ir.layer import Layer, Op, Padding
@@ -205,6 +205,22 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
         for cores in (1, 3):
             outputs = [called(core, case, number, cores)[1] for number in range(cores)]
             assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), (layer.name, cores)
+
+
+@pytest.mark.parametrize(
+    ("k", "size", "stride", "channels"),
+    [(16, (8, 8), 1, 4), (72, (4, 4), 1, 36), (48, (4, 4), 2, 48), (36, (2, 2), 1, 18), (24, (3, 3), 1, 24)],
+)
+def test_exceptions_of_depthwise_layers_take_what_is_predicted(
+    core: Simulator, k: int, size: tuple[int, int], stride: int, channels: int
+) -> None:
+    """With the share of outputs that have an exception's value, which the cost model estimates."""
+    case = Case(shapes.depthwise(k, size, 5, stride), "split", excepted=channels)
+    plain_outputs = replace(case, excepted=0).tensors.expected.reshape(-1, k).T
+    met = plain_outputs != case.tensors.expected.reshape(-1, k).T
+    alike = [np.mean(row == value) for row, one in zip(plain_outputs, met, strict=True) for value in np.unique(row[one])]
+    cycles = replace(KernelCycles.measured(), alike=float(np.mean(alike)))
+    assert called(core, case, 0, 1)[0] == pytest.approx(predicted(case, cycles), rel=0.04)
 
 
 def test_halves_go_to_even_outputs(core: Simulator) -> None:
