@@ -39,17 +39,18 @@ def test_energies_of_what_is_outside() -> None:
 
 
 def test_a_transfer_that_nothing_waits_for_takes_what_starts_it() -> None:
-    network = match.zoo.build("autoencoder")
+    network, external = match.zoo.build("autoencoder"), get_target("pulp_open").external
+    assert external is not None
 
-    def waits(issue: float | None) -> list[float]:
+    def waits(issue: float | None) -> list[int]:
         target = get_target("pulp_open")
-        target.external = replace(target.external, issue=issue)
+        target.external = replace(external, issue=issue)
         layers = match.predict(network, target, l1=118_784, l2=240_000, fuse=False).layers
         return [layer.wait_cycles for layer in layers if layer.wait_cycles]
 
     assert min(waits(None)) == 160
     assert min(waits(1000.0)) == 1000
-    assert min(waits(get_target("pulp_open").external.issue)) == 640
+    assert min(waits(external.issue)) == 640
 
 
 def test_a_model_with_energies_names_external_memory() -> None:

@@ -218,7 +218,8 @@ def test_exceptions_of_depthwise_layers_take_what_is_predicted(
     case = Case(shapes.depthwise(k, size, 5, stride), "split", excepted=channels)
     plain_outputs = replace(case, excepted=0).tensors.expected.reshape(-1, k).T
     met = plain_outputs != case.tensors.expected.reshape(-1, k).T
-    alike = [np.mean(row == value) for row, one in zip(plain_outputs, met, strict=True) for value in np.unique(row[one])]
+    channels_with = zip(plain_outputs, met, strict=True)
+    alike = [np.mean(row == value) for row, one in channels_with for value in np.unique(row[one])]
     cycles = replace(KernelCycles.measured(), alike=float(np.mean(alike)))
     assert called(core, case, 0, 1)[0] == pytest.approx(predicted(case, cycles), rel=0.04)
 
