@@ -48,7 +48,7 @@ class Mchan:
 class IoDma:
     """Cycles of a transfer between L2 and external memory behind a HyperBus, which runs beside everything else.
 
-    What the core pays to start one is that of the transfers of the module which executes the layer.
+    What the core pays to start one is `External.issue`, or that of the transfers of a module.
 
     clock_hz: clock in whose cycles to count.
     bytes_per_second: 100 MB/s in practice, 200 MB/s at best (DORY paper, GAP8).

@@ -29,12 +29,16 @@ from match.cost_models.pulp_cycles import (
     MANY,
     MANY_RUNS,
     MANY_SUM4,
+    MATRIX_LOADS,
+    MATRIX_OUTPUT,
     MATRIX_STEP,
     MAXIMUM4,
     MAXIMUM_COLUMNS,
     MAXIMUM_ROW,
     OUTPUT,
     PAIR,
+    ROUNDED_BEGIN,
+    ROUNDED_SLOPES,
     SINGLE,
     SUM4,
     Form,
@@ -337,10 +341,11 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
-        output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
+        output = cycles.matrix_int64 if self.listed else MATRIX_OUTPUT.get(self.form, cycles.matrix_int64)
         if self.listed:
             output += looked_up(self.listed) + LOOKED_UP_OF_MATRICES
-        unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
+        across = MATRIX_LOADS * crossing(rest)
+        unit = cycles.matrix_unit + (MATRIX_STEP + across) * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
     def _product(self, channels: int, length: int, tile: Tile) -> Product:
@@ -546,8 +551,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             pixel = cycles.average_pixel + ceil_div(channels, 4) * self._average(layer, tile)
             return shared + rows * cycles.average_row + share * pixel
-        largest = shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
-        return largest * self.sharing.of_largest(self.cores)
+        return shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
 
     def _average(self, layer: Layer, tile: Tile) -> float:
         """Four channels of a window."""
@@ -590,7 +594,7 @@ class PulpClusterCost(CostModel):
 
     def _by_form(self, name: str) -> float:
         """What a kernel takes for an element by form: the field for int32 has no form in its name."""
-        form = {"int32": "", "split": "_split", "split_signed": "_split_signed"}.get(self.form, "_int64")
+        form = {"int32": "", "rows": "", "split": "_split", "split_signed": "_split_signed"}.get(self.form, "_int64")
         cycles: float = getattr(self.cycles, name + form)
         return cycles
 
@@ -604,9 +608,11 @@ class PulpClusterCost(CostModel):
             """So many blocks of each pixel; those with the same lines, of a pixel or a block, are a row."""
             share, row = ceil_div(blocks * pixels, self.cores), blocks if of_pixels else pixels
             parts = choose((share % row == 0) | (row % share == 0), 0, choose(share < row, 1, 2))
-            return begin + share * each + ceil_div(share, row) * cycles.lines_row + parts * part
+            return begin + share * each + ceil_div(share, row) * line + parts * part
 
-        begin = cycles.lines + (cycles.lines_share if self.cores > 1 else 0)
+        begin, line = cycles.lines + (cycles.lines_share if self.cores > 1 else 0), cycles.lines_row
+        if self.form == "rows":
+            begin, line = begin + ROUNDED_BEGIN, line + ROUNDED_SLOPES
         whole = choose(fours > 0, shared(larger(fours, 1), LINES[self.form], cycles.lines_part), 0)
         return whole + choose(rest > 0, shared(larger(rest, 1), self._by_form("lines_byte"), 0), 0)
 

@@ -28,7 +28,7 @@ from match.ir.attributes import Broadcast
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
-Form = Literal["int32", "split", "split_signed", "high", "int64", "sums"]
+Form = Literal["int32", "rows", "split", "split_signed", "high", "int64", "sums"]
 """A form of requantization by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
 REQUANTIZATION = {"split": 7.0, "split_signed": 9.0, "high": 10.0, "int64": 35.0}
@@ -119,8 +119,11 @@ SUM4, MANY_SUM4 = 4, 3.5
 MANY = 32
 """So many (match_pulp_pool2d.c)."""
 
-LINES: dict[str, int] = {"int32": 19, "split": 32, "split_signed": 40}
+LINES: dict[str, int] = {"int32": 19, "rows": 19, "split": 32, "split_signed": 40}
 """Four elements on lines of their own by form, where an input has one pixel or channel (match_pulp_lines.c)."""
+
+ROUNDED_SLOPES, ROUNDED_BEGIN = 7, -53
+"""More for a row in "rows", whose slopes are rounded, than in other forms; for a call, whose form is known."""
 
 LAST_OUTPUT: dict[str, int] = {"int32": 8, "split": 11, "split_signed": 15}
 """An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""
@@ -140,6 +143,12 @@ ENOUGH_SIGNS = 256
 
 MATRIX_STEP = step(4, 2) + 2
 """Cycles of a word of a unit of matrices: the products, and the bytes of two rows added up."""
+
+MATRIX_LOADS = 6
+"""Words of rows that such a step loads; those of rows that are no whole words lie across borders."""
+
+MATRIX_OUTPUT: dict[str, int] = {"int32": 7, "split": 11, "split_signed": 15}
+"""An output of a unit: that of `int32`, and the instructions more of other forms."""
 
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
@@ -230,6 +239,8 @@ class KernelCycles:
     """To compute an accumulator of a depthwise convolution again, beside its weights."""
     weight_again: float
     """A weight of such an output."""
+    padding_again: float
+    """A weight of such an output that padding is multiplied by."""
 
     # Columns of the input that a convolution lays out.
     line: float
@@ -549,7 +560,17 @@ class KernelCycles:
 
 
 LARGE = frozenset(
-    {"pointwise", "convolution", "depthwise", "widened", "dense", "matrices", "product_int16", "depthwise_int16"}
+    {
+        "pointwise",
+        "convolution",
+        "depthwise",
+        "small_maps",
+        "widened",
+        "dense",
+        "matrices",
+        "product_int16",
+        "depthwise_int16",
+    }
 )
 """Kernels, by fields of `Sharing`, whose code takes much of a cache: convolutions and products."""
 
@@ -575,11 +596,6 @@ class Sharing:
     """The share of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at few words.
 
     Fitted to 41 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
-    """
-    largest: float
-    """The share of max pooling, beside `waits`: its loop is at L1 in more than half of its cycles.
-
-    Fitted to 14 layers on GVSoC.
     """
     gathered: float
     """The share of depthwise convolutions whose windows are gathered byte by byte, beside `waits`.
@@ -616,6 +632,11 @@ class Sharing:
     pointwise: float
     convolution: float
     depthwise: float
+    small_maps: float
+    """Depthwise 5x5 on maps of few columns and rows, whose kernel has a third of the code of that for strips.
+
+    From eight layers of MobileNetV3-small on GVSoC.
+    """
     widened: float
     """Depthwise filters without loops of their own: their code is more than a shared cache's 4 kB.
 
@@ -681,10 +702,6 @@ class Sharing:
         """What the cycles of an operator's transfers are multiplied with."""
         return 1 + (self.arriving * (cores - 1) / 7 if op is Op.DENSE else 0)
 
-    def of_largest(self, cores: int) -> float:
-        """What the cycles of max pooling are multiplied with, beside `factor`."""
-        return 1 + self.largest * (cores - 1) / 7
-
     def calls(self, operators: Sequence[Layer], cores: int) -> list[float]:
         """Cycles in which an offload loads the instructions of each operator's kernel."""
         found: list[float] = []
@@ -723,8 +740,9 @@ class Sharing:
             case Op.CONV2D | Op.GROUPED_CONV2D:
                 return "pointwise" if is_pointwise(layer) else "convolution"
             case Op.DEPTHWISE_CONV2D:
-                small = is_small_map(layer, whole(layer))
-                return "depthwise" if small or widened(layer) is None else "widened"
+                if is_small_map(layer, whole(layer)):
+                    return "small_maps"
+                return "depthwise" if widened(layer) is None else "widened"
             case Op.ADD | Op.MULTIPLY if layer.get(Broadcast).kind:
                 return "lines"
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:

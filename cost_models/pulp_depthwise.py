@@ -32,6 +32,7 @@ from match.cost_models.pulp_loops import (
     outer_strips,
     phases,
     seen_rows,
+    seen_weights,
     step,
     strip_columns,
     turned,
@@ -60,7 +61,7 @@ class Depthwise:
         """As a small map, if it is one, or in other ways."""
         if self.form not in STRIP_OUTPUT:
             return self._work(layer, tile)
-        small = self._small_map(layer, tile) + self._corrected_columns(tile)
+        small = self._small_map(layer, tile) + self._corrected_columns(layer, tile)
         return choose(is_small_map(layer, tile), small, self._work(layer, tile))
 
     def _small_map(self, layer: Layer, tile: Tile) -> float:
@@ -77,9 +78,9 @@ class Depthwise:
         if wide is None and not columns:
             return self._windows(layer, tile)
         if wide is None:
-            strips = self._strips(layer, tile, columns) + self._corrected_columns(tile)
+            strips = self._strips(layer, tile, columns) + self._corrected_columns(layer, tile)
             return choose(is_narrow(layer, tile), self._windows(layer, tile), strips)
-        cycles = self._widened(layer, wide, tile) + self._corrected_columns(tile)
+        cycles = self._widened(layer, wide, tile) + self._corrected_columns(layer, tile)
         return self._turned(layer, tile, cycles)
 
     def _turned(self, layer: Layer, tile: Tile, cycles: float) -> float:
@@ -91,16 +92,17 @@ class Depthwise:
         turned_tile = tile._replace(oy=tile.ox, ox=1, iy=tile.ix, ix=1, fy=tile.fx, fx=1)
         shared = wide.fy == 5 or 3 * ceil_div(tile.k, self.cores) * self.cores <= 4 * tile.k
         shorter = (tile.iy == 1) & (tile.oy == 1) & shared
-        in_column = self._widened(column, wide, turned_tile) + self._corrected_columns(turned_tile)
+        in_column = self._widened(column, wide, turned_tile) + self._corrected_columns(column, turned_tile)
         return choose(shorter, self.cycles.wide_turned + in_column, cycles)
 
-    def _corrected_columns(self, tile: Tile) -> float:
+    def _corrected_columns(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs of channels with exceptions are shared out; few outputs are computed once more."""
         if not self.listed:
             return 0
         cycles = self.cycles
         columns = -(-tile.k * tile.ox * self.listed // self.cores)
-        again = cycles.window_again + cycles.weight_again * tile.fy * tile.fx
+        seen = seen_weights(layer)
+        again = cycles.window_again + cycles.weight_again * seen + cycles.padding_again * (tile.fy * tile.fx - seen)
         column = cycles.exception + tile.oy * (cycles.compared + cycles.alike * again)
         return 2 * cycles.asked * tile.k + columns * column
 

@@ -289,3 +289,17 @@ def share_of_channels(channels: int, cores: int, singles: int) -> int:
 def seen_rows(layer: Layer, tile: Tile) -> int:
     """Input rows that the tile's outputs see, padding included."""
     return (tile.oy - 1) * layer.stride[0] + layer.window[0]
+
+
+def seen_weights(layer: Layer) -> float:
+    """Weights of a window that the input is multiplied by, and not padding, in the mean of all windows."""
+    top, left = layer.padding.top, layer.padding.left
+    rows = _seen_positions(layer.oy, layer.stride[0], layer.dilation[0], layer.fy, top, layer.iy)
+    columns = _seen_positions(layer.ox, layer.stride[1], layer.dilation[1], layer.fx, left, layer.ix)
+    return rows * columns / (layer.oy * layer.ox)
+
+
+def _seen_positions(outputs: int, stride: int, dilation: int, positions: int, padding: int, inputs: int) -> int:
+    """Positions of all windows along an axis that lie in the input."""
+    begins = (output * stride - padding for output in range(outputs))
+    return sum(0 <= begin + position * dilation < inputs for begin in begins for position in range(positions))

@@ -395,11 +395,22 @@ def _shapes_of_two(layer: Layer) -> tuple[tuple[int, int, int], tuple[int, int, 
 
 def _multiplication(x: Bytes, addend: Bytes, form: Form) -> Tensors:
     zeros = np.array([117, 5])
+    if form == "rows":
+        return _product_by_rows(x, addend, zeros)
     acc = (x.astype(np.int64) - zeros[0]) * (addend.astype(np.int64) - zeros[1])
     every = acc.reshape(-1, 1)  # one channel's parameters
     parameters, outputs, negative_step = _requantized(every, form)
     weights = zeros.astype("<i4").view(np.int8)
     return Tensors(x, addend, weights, parameters, outputs.reshape(acc.shape), negative_step)
+
+
+def _product_by_rows(x: Bytes, addend: Bytes, zeros: Ints) -> Tensors:
+    """A product by a line for each byte of the second input, whose slope is rounded."""
+    bias, multiplier, shift = 120 << 22, int(2**38 / 300), 22
+    slopes = ((addend - zeros[1]) * multiplier + 2**15) >> 16
+    outputs = ((x - zeros[0]) * slopes + bias >> shift).clip(0, 255).astype(np.uint8)
+    weights, parameters = zeros.astype("<i4").view(np.int8), struct.pack("<3i", bias, multiplier, shift)
+    return Tensors(x, addend, weights, parameters, outputs)
 
 
 def _addition(x: Bytes, addend: Bytes, form: Form) -> Tensors:

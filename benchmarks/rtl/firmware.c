@@ -56,6 +56,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_add_split,
     match_pulp_multiply,
     match_pulp_multiply_int32,
+    match_pulp_multiply_rows,
     match_pulp_multiply_split,
     match_pulp_concatenate,
     match_pulp_lookup,

@@ -31,6 +31,7 @@ _KERNELS = re.findall(r"^    match_pulp_(\w+),$", (HERE / "firmware.c").read_tex
 
 _SUFFIXES: dict[Form, str] = {
     "int32": "_int32",
+    "rows": "_rows",
     "split": "_split",
     "split_signed": "_split",
 }

@@ -144,6 +144,7 @@ void match_pulp_channel_lookup(const match_tile_t *tile);
 void match_pulp_multiply(const match_tile_t *tile);
 void match_pulp_multiply_split(const match_tile_t *tile);
 void match_pulp_multiply_int32(const match_tile_t *tile);
+void match_pulp_multiply_rows(const match_tile_t *tile);
 
 /* Square of the difference of input and addend, element by element, each through a table of 256 int16, the weights: the
  * accumulator. Parameters, strides and channels are those of a multiplication. Cores share out the elements. */

@@ -23,4 +23,9 @@ bool match_are_lines(const match_tile_t *tile, const match_finish_t *finish);
 /* This core's share of the outputs. */
 void match_lines(const match_tile_t *tile, const match_finish_t *finish, const match_bilinear_t *sum);
 
+/* The same of products, `both` of which is 1, by lines of the first input's byte less its zero point, -`addend`: their slope
+ * is that of the second input's byte, less its zero point, times the multiplier of match_requant32_t, rounded without the
+ * lowest 16 bits. */
+void match_rounded_lines(const match_tile_t *tile, const match_finish_t *finish, const match_bilinear_t *sum);
+
 #endif

@@ -13,14 +13,9 @@ enum { MANTISSA = 23, EXPONENT_BIAS = 127 };
 /* Words of tensors of float32. */
 typedef int32_t __attribute__((may_alias)) word_t;
 
-/* Polynomial of u from -1 to 1 for log(3/2 + u/2), highest power first. */
-static const int32_t series[TERMS] = {
-    15361, -51572, 137299, -481174, 1768563, -6631610, 26512007, -119304196, 715827885, 870729680,
-};
-
 /* The natural logarithm of a row's sum, at least 1, with `fraction` bits behind the point: of the sum's half to its
- * `halvings`-th part, which lies between 1/2 and 1, and of what is left. */
-static int32_t logarithm(uint64_t total, int32_t fraction)
+ * `halvings`-th part, which lies between 1/2 and 1, by a series, and of what is left. */
+static int32_t logarithm(const int32_t series[TERMS], uint64_t total, int32_t fraction)
 {
     int32_t halvings = 0;
     for (uint32_t above = (uint32_t)(total >> FRACTION); above != 0; above >>= 1) {
@@ -58,7 +53,8 @@ static int32_t float_bits(int32_t steps, int32_t fraction)
 }
 
 /* One pixel's channels. */
-static void log_softmax_row(const match_tile_t *tile, const uint8_t *input, word_t *output)
+static void log_softmax_row(const match_tile_t *tile, const int32_t series[TERMS], const uint8_t *input,
+                            word_t *output)
 {
     const match_log_softmax_t *parameters = tile->parameters;
     const int32_t *exponentials = parameters->exponentials;
@@ -73,7 +69,7 @@ static void log_softmax_row(const match_tile_t *tile, const uint8_t *input, word
         total += (uint32_t)exponentials[largest - input[k]];
     }
     int32_t fraction = parameters->fraction;
-    int32_t taken = logarithm(total, fraction);
+    int32_t taken = logarithm(series, total, fraction);
     for (int32_t k = 0; k < count; k++) {
         output[k] = float_bits(distances[largest - input[k]] - taken, fraction);
     }
@@ -81,10 +77,14 @@ static void log_softmax_row(const match_tile_t *tile, const uint8_t *input, word
 
 void match_pulp_log_softmax(const match_tile_t *tile)
 {
+    /* Polynomial of u from -1 to 1 for log(3/2 + u/2), highest power first; on the stack, as rows read it. */
+    const int32_t series[TERMS] = {
+        15361, -51572, 137299, -481174, 1768563, -6631610, 26512007, -119304196, 715827885, 870729680,
+    };
     word_t *output = (word_t *)(void *)tile->output;
     match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
     for (; at.left > 0; match_next_pixel(&at)) {
         int32_t first = at.y * tile->output_row_stride + at.x * tile->output_pixel_stride;
-        log_softmax_row(tile, match_input_pixel(tile, at.y, at.x), output + first);
+        log_softmax_row(tile, series, match_input_pixel(tile, at.y, at.x), output + first);
     }
 }

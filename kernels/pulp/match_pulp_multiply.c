@@ -150,13 +150,23 @@ static void multiply_run(const match_finish_t *finish, const zero_points_t *zero
     match_combine_run(finish, run, count, product, zero);
 }
 
+static zero_points_t zero_points_of(const match_tile_t *tile)
+{
+    return (zero_points_t){.input = match_word(tile->weights), .addend = match_word((const uint8_t *)tile->weights + 4)};
+}
+
+static match_bilinear_t sum_of(zero_points_t zero)
+{
+    return (match_bilinear_t){
+        .both = 1, .input = -zero.addend, .addend = -zero.input, .constant = zero.input * zero.addend};
+}
+
 static void multiply(const match_tile_t *tile, match_form_t form)
 {
-    const uint8_t *zero_points = tile->weights;
-    zero_points_t zero = {.input = match_word(zero_points), .addend = match_word(zero_points + 4)};
+    zero_points_t zero = zero_points_of(tile);
     match_finish_t finish = match_finish_of(tile, form);
     if (match_are_lines(tile, &finish)) {
-        match_bilinear_t sum = {.both = 1, .input = -zero.addend, .addend = -zero.input, .constant = zero.input * zero.addend};
+        match_bilinear_t sum = sum_of(zero);
         match_lines(tile, &finish, &sum);
         return;
     }
@@ -178,4 +188,11 @@ void match_pulp_multiply_split(const match_tile_t *tile)
 void match_pulp_multiply_int32(const match_tile_t *tile)
 {
     multiply(tile, MATCH_FORM_32);
+}
+
+void match_pulp_multiply_rows(const match_tile_t *tile)
+{
+    match_finish_t finish = match_finish_of(tile, MATCH_FORM_32);
+    match_bilinear_t sum = sum_of(zero_points_of(tile));
+    match_rounded_lines(tile, &finish, &sum);
 }

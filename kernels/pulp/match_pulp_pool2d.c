@@ -303,7 +303,7 @@ static void largest_of_columns(largest_t part, int32_t columns, uint8_t *output)
 /* Largest bytes of fours of channels of a window, from a channel on. */
 static void largest_fours(const window_t *window, int32_t channel, int32_t fours, uint8_t *output)
 {
-    static const match_bytes4_t none = 0;
+    const match_bytes4_t none = 0; /* on the stack, which cores reach in a cycle; each four of channels loads it */
     largest_t part = {
         .first = window->first + channel,
         .rows = window->rows,

@@ -42,7 +42,7 @@ def describe(
         external=external.memory.size - constants - align(network.operator_constant_bytes, alignment),
         alignment=alignment,
         resident=network.operator_constant_bytes,
-        issue=_issue(plans, target),
+        issue=_issue(plans, target) if external.issue is None else external.issue,
         room=_ROOM,
     )
 

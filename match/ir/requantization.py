@@ -22,6 +22,9 @@ UNREACHED = int(np.iinfo(np.int32).min)
 WORD = 32
 """Bits of the lower half of a product."""
 
+ROW_SHIFT = 16
+"""Right shift of the slopes of forms that have a line for each byte of the second input."""
+
 OUTPUT_SHIFT = 24
 """Right shift from a word to an output in forms that split multipliers: the output is the word's highest 8 bits."""
 
@@ -150,6 +153,8 @@ class Products(Enum):
     """By the upper 32 bits of the product, ``(high(acc + b, M) + B) >> s``: see `match.requantize.high_words`."""
     SPLIT = "split"
     """By the two halves of M, with clipped accumulators: see `match.requantize.split`."""
+    ROWS = "rows"
+    """Of a product of two inputs a line for each byte of the second one: see `match.requantize.rows`."""
 
 
 @dataclass(frozen=True)

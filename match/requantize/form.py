@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from match.compilation.options import Numerics
-from match.ir.constants import Addends, LayerConstants
+from match.ir.constants import Addends, LayerConstants, ZeroPoints
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
 from match.requantize import executes, fit
+from match.requantize.rows import rows
 from match.target import methods
 from match.target.hardware import HwModule
 
@@ -136,7 +137,11 @@ def _fit(
         if not _equal_addends(constants):
             return None
         constants, accumulator = _plain_addition(constants, accumulator)
-    fitted = fit(_line(constants), *accumulator, requantizer)
+    zero_points = constants.get(ZeroPoints)
+    if requantizer.products is Products.ROWS:
+        fitted = rows(_line(constants), zero_points, *accumulator, requantizer) if zero_points else None
+    else:
+        fitted = fit(_line(constants), *accumulator, requantizer)
     if fitted is None:
         return None
     return replace(constants, requantization=fitted[0]), fitted[1], accumulator

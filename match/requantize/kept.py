@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from match.compilation.options import Numerics
 from match.files.kept import Kept, content, sources
-from match.ir.constants import Addends, LayerConstants
+from match.ir.constants import Addends, LayerConstants, ZeroPoints
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Requantization, RequantizationFit, Requantizer
@@ -82,12 +82,12 @@ class _StoredForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """What a choice depends on, as a worker is asked it; `line` and `addends` are constants of a layer."""
+    """What a choice depends on, as a worker is asked it; `line` and `data` are constants of a layer."""
 
     module: str
     forms: tuple[Requantizer, ...]
     line: Requantization
-    addends: Addends | None
+    data: Addends | ZeroPoints | None
     accumulator: Range
     numerics: Numerics
 
@@ -97,7 +97,8 @@ class _Question:
     ) -> _Question:
         line = constants.requantization
         assert line is not None
-        return cls(module.name, methods.forms(module, layer), line, constants.get(Addends), accumulator, numerics)
+        data = constants.get(Addends) or constants.get(ZeroPoints)
+        return cls(module.name, methods.forms(module, layer), line, data, accumulator, numerics)
 
 
 Asked = tuple[HwModule, Layer, LayerConstants, Range | None]
@@ -182,7 +183,7 @@ class Forms:
             question.forms,
             question.numerics,
             _StoredRequantization.of(question.line),
-            question.addends,
+            question.data,
             [_Array.of(end) for end in question.accumulator],
         )
         return hashlib.sha256(msgspec.msgpack.encode(described)).hexdigest()
@@ -195,7 +196,7 @@ def _size(question: _Question) -> int:
 
 def _answer(question: _Question) -> bytes:
     """What is chosen, as it is kept."""
-    constants = LayerConstants(question.addends, question.line)
+    constants = LayerConstants(question.data, question.line)
     found = choose_among(question.forms, question.module, constants, question.accumulator, question.numerics)
     return _encode(found, question.forms)
 

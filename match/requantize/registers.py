@@ -22,6 +22,8 @@ def executes(requantization: Requantization, low: Int64Array, high: Int64Array, 
         return False
     if requantizer.products is Products.UPPER:
         return requantization.ties_to_even is None and _fits_words(requantization, low, high)
+    if requantizer.products is Products.ROWS:
+        return False
     if requantizer.products is Products.SPLIT:
         return bool(np.all(fits_split(requantization, low, high)))
     if requantization.ties_to_even is not None:

@@ -243,6 +243,8 @@ class ExternalPlatform:
 class External:
     """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
 
+    issue: cycles of the core to start a transfer between layers and to see that it is complete; None: what a module
+        takes for one of its own. Transfers inside of layers take the latter.
     platforms: those of the target's that have the memory, by name. Projects of networks that use it have these alone,
         and the image in a file (`match.codegen.project.image_file`).
     """
@@ -251,6 +253,7 @@ class External:
     api: ExternalApi
     dma: TransferCost
     platforms: Mapping[str, ExternalPlatform] = field(default_factory=dict[str, ExternalPlatform])
+    issue: float | None = None
 
 
 @dataclass(frozen=True)

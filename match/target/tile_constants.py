@@ -27,7 +27,7 @@ from match.ir.exception_lists import exception_lists
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Dim, Layer, Op
-from match.ir.requantization import OUTPUT_SHIFT, UNREACHED, WORD, Products, Requantization, Requantizer
+from match.ir.requantization import OUTPUT_SHIFT, ROW_SHIFT, UNREACHED, WORD, Products, Requantization, Requantizer
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
@@ -104,6 +104,12 @@ HIGH = replace(
     products=Products.UPPER,
 )
 """The form of kernels that read match_requant_high_t."""
+
+ROWS = replace(INT32, name="rows", products=Products.ROWS)
+"""The form of kernels of products that read match_requant32_t and make a line for each byte of the second input.
+
+Its multiplier has bits below the shift, `ROW_SHIFT` of them.
+"""
 
 SPLIT = replace(
     INT64,
@@ -253,6 +259,9 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
     match requantizer.products:
         case Products.WHOLE:
             return _whole_products(part, requantizer)
+        case Products.ROWS:
+            whole = replace(part, bias=part.bias >> ROW_SHIFT, shift=part.shift - ROW_SHIFT)
+            return _whole_products(whole, requantizer)
         case Products.UPPER:
             return _upper_halves(part)
         case Products.SPLIT:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_loops import WORD, is_pointwise, widened
+from match.ir.attributes import Broadcast
 from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import BY_PIXEL, GATES, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -26,6 +27,7 @@ INT64_EXCEPT = replace(tile_constants.INT64_EXCEPT, parameter_alignment=4)
 """Kernels read 64 bits of these as two words (kernels/pulp/match_pulp_requantize.h)."""
 
 INT32 = replace(tile_constants.INT32, lowest=0)
+ROWS = replace(tile_constants.ROWS, lowest=0)
 SPLIT, SPLIT_SIGNED = tile_constants.SPLIT, tile_constants.SPLIT_SIGNED
 SPLIT_EXCEPT = tile_constants.SPLIT_EXCEPT
 HIGH = replace(tile_constants.HIGH, lowest=0)
@@ -36,6 +38,7 @@ _CHANNEL_GROUP = 16
 
 _SUFFIXES = {
     INT32.name: "_int32",
+    ROWS.name: "_rows",
     HIGH.name: "_high",
     **dict.fromkeys((form.name for form in (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT)), "_split"),
 }
@@ -57,6 +60,7 @@ class PulpKernels(HwModule):
         self._sums = replace(cost, form="sums")
         self._costs = {
             INT32.name: replace(cost, form="int32"),
+            ROWS.name: replace(cost, form="rows"),
             SPLIT_SIGNED.name: replace(cost, form="split_signed"),
             HIGH.name: replace(cost, form="high"),
             **{form.name: replace(cost, form="int64") for form in (INT64, INT64_SIGNED, INT64_EXCEPT)},
@@ -69,13 +73,16 @@ class PulpKernels(HwModule):
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """Nearly all layers have one of the first three; those behind them are slow.
 
-        Additions have no accumulator whose sign to correct for. Nearly all of them fit 32 bits, but not those whose
-        halves go to even outputs.
+        Products with one pixel or one channel have a line for each of its bytes, if that is exact. Additions have no
+        accumulator whose sign to correct for. Nearly all of them fit 32 bits, but not those whose halves go to even
+        outputs.
         """
         if layer.input_dtype == "int16":  # the step first, where a layer has one: no line without it is exact
             return INT64_SIGNED, INT64
         if layer.op is Op.ADD:
             return INT32, SPLIT, INT64
+        if layer.op is Op.MULTIPLY and layer.get(Broadcast).kind:
+            return INT32, ROWS, SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64, INT64_SIGNED, INT64_EXCEPT
         others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if OPERATORS[layer.op].wide else (HIGH,)
         return tuple(form for form in self.requantizers if form not in others)
 

@@ -366,6 +366,10 @@ SEQUENCES: list[tuple[Layer, Form, int]] = [
 LINES: list[tuple[Layer, Form, int]] = [
     (shared(Op.MULTIPLY, 16, 16, "pixel"), "split", 33_408),
     (shared(Op.MULTIPLY, 16, 16, "pixel"), "int32", 20_102),
+    (shared(Op.MULTIPLY, 16, 16, "pixel"), "rows", 20_074),
+    (shared(Op.MULTIPLY, 120, 4, "pixel"), "rows", 10_704),
+    (shared(Op.MULTIPLY, 288, 2, "pixel"), "rows", 8_612),
+    (shared(Op.MULTIPLY, 30, 5, "channel"), "rows", 6_563),
     (shared(Op.MULTIPLY, 288, 2, "pixel"), "split", 11_902),
     (shared(Op.MULTIPLY, 16, 8, "channel"), "split_signed", 12_671),
     (shared(Op.MULTIPLY, 6, 8, "pixel"), "split", 4_747),
@@ -411,9 +415,18 @@ POOLING: list[tuple[Layer, Form, int]] = [
         "int64",
         29_438,
     ),
+    (Layer("maximum of a row", Op.MAX_POOL2D, 16, 1, 1, 1, 1, 64, 1, 64, weight_dtype=""), "int64", 1_756),
     (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 7_833),
     (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_841),
     (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 37_640),
+]
+
+# Likewise, products of matrices with so many rows and columns, two at a time: rows of whole words, and of other bytes.
+MATRICES: list[tuple[int, int, int, Form, int]] = [
+    (9, 12, 9, "split_signed", 8_217),
+    (12, 9, 9, "split_signed", 9_139),
+    (12, 11, 9, "int32", 7_713),
+    (16, 17, 8, "split", 11_052),
 ]
 
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
@@ -469,6 +482,12 @@ def test_a_slice_is_copied() -> None:
 @pytest.mark.parametrize(("layer", "form", "cycles"), POOLING, ids=lambda value: getattr(value, "name", str(value)))
 def test_pooling_takes_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("k", "c", "rows", "form", "cycles"), MATRICES)
+def test_matrices_take_what_was_measured_on_rtl(k: int, c: int, rows: int, form: Form, cycles: int) -> None:
+    layer = Layer("matrices", Op.MATRICES, k, c, 2, rows, 2, rows)
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.05)
 
 
 @pytest.mark.parametrize(("layer", "form", "cycles"), SMALL_MAPS)

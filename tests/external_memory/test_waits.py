@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import match
 from match.dispatch.plan import LayerDecision, Offer
 from match.errors import CostModelError
 from match.external_memory.waits import OutsideEnergy, outside_energies, with_waits
@@ -33,6 +36,21 @@ def test_waits_and_bytes_from_outside_take_energy() -> None:
 def test_energies_of_what_is_outside() -> None:
     found = outside_energies(get_target("gap8"))
     assert found == dict.fromkeys(("cluster", "core", "cpu"), OutsideEnergy(110.0, 570.0))
+
+
+def test_a_transfer_that_nothing_waits_for_takes_what_starts_it() -> None:
+    network, external = match.zoo.build("autoencoder"), get_target("pulp_open").external
+    assert external is not None
+
+    def waits(issue: float | None) -> list[int]:
+        target = get_target("pulp_open")
+        target.external = replace(external, issue=issue)
+        layers = match.predict(network, target, l1=118_784, l2=240_000, fuse=False).layers
+        return [layer.wait_cycles for layer in layers if layer.wait_cycles]
+
+    assert min(waits(None)) == 160
+    assert min(waits(1000.0)) == 1000
+    assert min(waits(external.issue)) == 640
 
 
 def test_a_model_with_energies_names_external_memory() -> None:

@@ -81,6 +81,7 @@ static const entry_t entries[] = {
     {"match_pulp_multiply", match_pulp_multiply, false},
     {"match_pulp_multiply_split", match_pulp_multiply_split, false},
     {"match_pulp_multiply_int32", match_pulp_multiply_int32, false},
+    {"match_pulp_multiply_rows", match_pulp_multiply_rows, false},
     {"match_pulp_absolute_difference", match_pulp_absolute_difference, false},
     {"match_pulp_log_softmax", match_pulp_log_softmax, false},
     {"match_pulp_lookup_line", match_pulp_lookup_line, false},

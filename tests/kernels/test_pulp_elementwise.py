@@ -69,6 +69,35 @@ def test_multiply(
 
 
 @EXAMPLES
+@given(pointwise, st.tuples(margins, margins, margins), st.sampled_from(["pixel", "channel", "outer"]), clips, seeds)
+def test_multiply_by_rows(
+    harness: Harness, geometry: Geometry, gaps: Gaps, shared: str, clip: tuple[int, int], seed: int
+) -> None:
+    """By a line for each byte of the second input, whose slope is rounded, as steep as 32 bits hold, and flat ones."""
+    rng = np.random.default_rng(seed)
+    geometry, first, second, target = laid_out(rng, geometry, shared, gaps)
+    zero_points = rng.integers(0, 256, 2)
+    shift, highest = int(rng.integers(8, 24)), clip[1] - clip[0]
+    multiplier, bias = int(rng.integers(1, 1 << int(rng.integers(2, 31)))), int(rng.integers(0, 256)) << shift
+    output = harness.kernel(
+        "match_pulp_multiply_rows",
+        replace(
+            geometry.fields(**strides_of(first), **output_strides_of(target), clip_low=0, clip_high=highest),
+            **met_strides(first, second),
+        ),
+        input=first.block,
+        addend=second.block,
+        weights=zero_points.astype("<i4").view(np.uint8),
+        parameters=np.array([bias, multiplier, shift], "<i4").view(np.uint8),
+        output=target.block,
+    )
+    x, b = (one.tile.astype(np.int64) - zero for one, zero in zip((first, second), zero_points, strict=True))
+    sums = x * np.floor(b * multiplier / 2**16 + 0.5).astype(np.int64) + bias
+    words = (sums + 2**31) % 2**32 - 2**31
+    expect(output, target, np.clip(words >> shift, 0, highest).astype(np.uint8))
+
+
+@EXAMPLES
 @given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, wide_forms, seeds)
 def test_squared_difference(
     harness: Harness,

@@ -18,7 +18,7 @@ from benchmarks.rtl.shapes import dense, plain, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, Sharing
+from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, KernelCycles, Sharing
 from match.cost_models.pulp_loops import as_column, is_small_map, widened
 from match.ir.attributes import BroadcastKind, Transposition
 from match.ir.layer import Layer, Op, Padding
@@ -207,6 +207,23 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
             assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), (layer.name, cores)
 
 
+@pytest.mark.parametrize(
+    ("k", "size", "stride", "channels"),
+    [(16, (8, 8), 1, 4), (72, (4, 4), 1, 36), (48, (4, 4), 2, 48), (36, (2, 2), 1, 18), (24, (3, 3), 1, 24)],
+)
+def test_exceptions_of_depthwise_layers_take_what_is_predicted(
+    core: Simulator, k: int, size: tuple[int, int], stride: int, channels: int
+) -> None:
+    """With the share of outputs that have an exception's value, which the cost model estimates."""
+    case = Case(shapes.depthwise(k, size, 5, stride), "split", excepted=channels)
+    plain_outputs = replace(case, excepted=0).tensors.expected.reshape(-1, k).T
+    met = plain_outputs != case.tensors.expected.reshape(-1, k).T
+    channels_with = zip(plain_outputs, met, strict=True)
+    alike = [np.mean(row == value) for row, one in channels_with for value in np.unique(row[one])]
+    cycles = replace(KernelCycles.measured(), alike=float(np.mean(alike)))
+    assert called(core, case, 0, 1)[0] == pytest.approx(predicted(case, cycles), rel=0.04)
+
+
 def test_halves_go_to_even_outputs(core: Simulator) -> None:
     """Every kind of kernel rounds so, and additions with an odd number of elements for each core and with a few."""
     additions = [Case(plain(Op.ADD, k, size), "split") for k, size in ((5, (6, 7)), (32, (3, 3)), (1, (1, 3)))]
@@ -290,9 +307,11 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
 def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
     """Inputs of one shape, or one of a pixel or channel: fours and fewer, in each form; shares begin anywhere."""
     rng = random.Random(seed)
-    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
+    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "rows", "split", "split_signed")
     broadcasts: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
     for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
+        if form == "rows" and not broadcast:
+            continue
         size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
         case = Case(shapes.shared(op, k, size, broadcast) if broadcast else plain(op, k, size), form)
         outputs = [called(core, case, number, cores)[1] for number in range(cores)]
@@ -301,16 +320,24 @@ def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "k", "size", "broadcast"),
+    ("op", "k", "size", "broadcast", "form"),
     [
-        (Op.MULTIPLY, 16, (8, 8), "pixel"),  # half a four of channels for each core
-        (Op.MULTIPLY, 288, (2, 2), "pixel"),
-        (Op.MULTIPLY, 24, (5, 5), "channel"),  # shares that begin inside a pixel
-        (Op.ADD, 64, (4, 4), "pixel"),
-        (Op.ADD, 96, (7, 7), "pixel"),
+        *(
+            (*case, form)
+            for case in [
+                (Op.MULTIPLY, 16, (8, 8), "pixel"),  # half a four of channels for each core
+                (Op.MULTIPLY, 288, (2, 2), "pixel"),
+                (Op.MULTIPLY, 24, (5, 5), "channel"),  # shares that begin inside a pixel
+                (Op.ADD, 64, (4, 4), "pixel"),
+                (Op.ADD, 96, (7, 7), "pixel"),
+            ]
+            for form in ("int32", "split")
+        ),
+        (Op.MULTIPLY, 16, (8, 8), "pixel", "rows"),
+        (Op.MULTIPLY, 288, (2, 2), "pixel", "rows"),
+        (Op.MULTIPLY, 24, (5, 5), "channel", "rows"),
     ],
 )
-@pytest.mark.parametrize("form", ["int32", "split"])
 def test_lines_are_shared_out(
     core: Simulator, op: Op, k: int, size: tuple[int, int], broadcast: BroadcastKind, form: Form
 ) -> None:
