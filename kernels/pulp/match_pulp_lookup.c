@@ -283,6 +283,11 @@ static void turn_bits(const uint8_t *input, uint8_t *output, int32_t count, uint
                          : "memory");
         left = count & 7;
     }
+#else
+    if (bits == 0) {
+        match_copy_rows(output, count, input, count, 1, count);
+        return;
+    }
 #endif
 #pragma GCC unroll 4
     for (int32_t i = 0; i < left; i++) {
