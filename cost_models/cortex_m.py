@@ -26,9 +26,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.ir.attributes import ChannelGroups
+from match.ir.attributes import ChannelGroups, Concatenation
 from match.ir.layer import Layer, Op
-from match.target.cost import CostModel, Tile, ceil_div
+from match.target.cost import CostModel, Tile, ceil_div, choose
 
 PAIR, VECTOR, WORD, LANES = 2, 16, 4, 8
 """Channels and bytes that the kernels take at once (match_arm.h)."""
@@ -42,9 +42,7 @@ CALL = 120
 ELEMENTS = {
     Op.ADD: 10.0,
     Op.LOOKUP: 4.3,
-    Op.SLICE: 4.3,
     Op.CHANNEL_LOOKUP: 10.0,
-    Op.CONCATENATE: 8.3,
     Op.MULTIPLY: 16.0,
     Op.SQUARED_DIFFERENCE: 17.0,
     Op.ABSOLUTE_DIFFERENCE: 18.0,
@@ -55,6 +53,12 @@ ELEMENTS = {
     Op.FLOAT_AVG_POOL2D: 98.0,
 }
 """Instructions of an output of operators that compute each by itself, counted; of real averages those of 2x2."""
+
+MOVED, ENOUGH = 6.5, 256
+"""The same of slices and of inputs of concatenations, below so many elements: these are looked up in a table."""
+
+COPIED, RUN, READ = 1.13, 14.0, 540.0
+"""The same of more of them that the table does not change, of each run without gaps, and for reading the table."""
 
 ROWS = {Op.SOFTMAX: (132.0, 31.0), Op.LOG_SOFTMAX: (190.0, 45.0), Op.NORMALIZE: (180.0, 33.0)}
 """Instructions of a row of operators that compute rows, and of each of its outputs, counted: of 3 to 256 outputs."""
@@ -126,6 +130,12 @@ class CortexMCost(CostModel):
                 return CALL + tile.oy * tile.ox * (110 + tile.k * (36 + seen))
             case Op.MAX_POOL2D:
                 return CALL + self._maximum(layer, tile)
+            case Op.SLICE:
+                return CALL + _moved(tile, tile.k, unchanged=True)
+            case Op.CONCATENATE:
+                both = layer.input_channels, layer.k - layer.input_channels
+                unchanged = layer.get(Concatenation).unchanged or (False, False)
+                return CALL + sum(_moved(tile, k, unchanged=same) for k, same in zip(both, unchanged, strict=True))
             case Op.SOFTMAX | Op.LOG_SOFTMAX | Op.NORMALIZE:
                 row, output = ROWS[layer.op]
                 return CALL + tile.oy * tile.ox * (row + tile.k * output)
@@ -242,6 +252,14 @@ class _Strip:
         rows = max(1, min(all_rows, STRIP_COLUMNS // columns))
         shared = window == 2 and each * layer.stride[0] == 2 and layer.dilation[0] == 1
         return _Strip(window, outputs, columns, each, all_rows, rows, shared)
+
+
+def _moved(tile: Tile, channels: int, *, unchanged: bool) -> float:
+    """Instructions for so many channels of a tile's pixels."""
+    pixels = tile.oy * tile.ox
+    elements = pixels * channels
+    looked_up = MOVED * elements
+    return choose(elements < ENOUGH, looked_up, READ + RUN * pixels + COPIED * elements) if unchanged else looked_up
 
 
 def _is_row(layer: Layer) -> bool:

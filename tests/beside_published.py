@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from benchmarks.command import read
 from benchmarks.energy import __main__ as energy
 from benchmarks.energy.objectives import objectives_rows
 from benchmarks.energy.published import figures as energies
+from benchmarks.energy.results import Results
 from benchmarks.fusion import cli as fusion
 from benchmarks.fusion.published import PUBLISHED
+from benchmarks.fusion.results import Results as FusionResults
 from benchmarks.fusion.results import chosen_by
 from benchmarks.published import __main__ as published
 from benchmarks.published.results import Result, figures
@@ -42,7 +45,7 @@ _NETWORKS = {
 def with_predictions(page: str) -> str:
     """The page, with those of these tables that it has."""
     cycles = published.read(published.FILE)
-    energies_ = energy.read(energy.FILE)
+    energies_ = read(energy.FILE, Results)
     tables: dict[str, list[tuple[str, ...]]] = {
         header: [_cycles(one) for one in cycles if one.cell.target == target] for target, header in CYCLES.items()
     }
@@ -80,7 +83,7 @@ def _cycles(one: Result) -> tuple[str, ...]:
 
 def _fusion() -> Iterator[tuple[str, ...]]:
     beside, waiting = (
-        {name: rows for (name, *_), rows in chosen_by(fusion.read(file)).items()} for file in fusion.FILES
+        {name: rows for (name, *_), rows in chosen_by(read(file, FusionResults)).items()} for file in fusion.FILES
     )
     for name, shown in _NETWORKS.items():
         published_, least = PUBLISHED[name], beside[name]["bytes"]

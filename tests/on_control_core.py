@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchmarks.control_core.__main__ import FILE, read
-from benchmarks.control_core.results import Network
+from benchmarks.command import read
+from benchmarks.control_core.__main__ import FILE
+from benchmarks.control_core.results import Network, Results
 
 OPERATORS = (
     "| operator | layers | cycles, TVM's C | kernels | times fewer | instructions, TVM's C | kernels | times fewer |"
@@ -16,7 +17,7 @@ DIANA = "| network | `core` | TVM's C | `--rescale`, `core` | `--rescale`, TVM's
 
 def with_core(page: str) -> str:
     """The page, with those of these tables that it has."""
-    results = read(FILE)
+    results = read(FILE, Results)
     tables = {
         OPERATORS: (
             f"| {one.op} | {one.layers} | {_both(one.generated, one.kernels)} | "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchmarks.cortex_m.__main__ import FILE, read
-from benchmarks.cortex_m.count import Beside, Counted
+from benchmarks.command import read
+from benchmarks.cortex_m.__main__ import FILE
+from benchmarks.cortex_m.count import Beside, Counted, Results
 
 COUNTED = "| network | target | predicted cycles | instructions | -O3 | -Os | RAM | stack | constants | code |"
 BESIDE = "| network | target | published, ms | of | predicted, ms |"
@@ -13,7 +14,7 @@ BESIDE = "| network | target | published, ms | of | predicted, ms |"
 
 def with_cores(page: str) -> str:
     """The page with a row for each network on each core, and on each board of a publication."""
-    results = read(FILE)
+    results = read(FILE, Results)
     return _with(_with(page, COUNTED, map(_row, results.counted)), BESIDE, map(_published, results.beside))
 
 

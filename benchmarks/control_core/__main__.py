@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
-import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command import run, write
+from benchmarks.command import Output, run, write
 from benchmarks.control_core.count import COUNTED, Layers, by_operator, counted, predicted
 from benchmarks.control_core.results import Results
 from benchmarks.models import Models, models_folder
@@ -21,14 +18,9 @@ FILE = Path(__file__).with_name("counted.json")
 """What was counted last, which tables of docs/ have."""
 
 
-def read(path: Path) -> Results:
-    """What this benchmark wrote in a file."""
-    return msgspec.json.decode(path.read_bytes(), type=Results)
-
-
 def main(
     models: Models = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: Output = None,
 ) -> None:
     """Count operators on one core's RTL and under QEMU, by the core's kernels and as TVM's C; predict networks."""
     check_file(output)

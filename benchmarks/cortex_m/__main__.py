@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
-import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command import run, write
+from benchmarks.command import Output, run, write
 from benchmarks.cortex_m.count import TARGETS, Counted, Results, beside, count
 from benchmarks.models import MLPERF_TINY, Models, models_folder
 from match.files.output import check_file
@@ -20,14 +17,9 @@ FILE = Path(__file__).with_name("counted.json")
 """What was counted last, which a table of docs/ has."""
 
 
-def read(path: Path) -> Results:
-    """What this benchmark wrote in a file."""
-    return msgspec.json.decode(path.read_bytes(), type=Results)
-
-
 def main(
     models: Models = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: Output = None,
 ) -> None:
     """Count the instructions of each network on each core under QEMU, beside its predicted cycles and its memory."""
     check_file(output)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
+import numpy as np
 
 import match
 from benchmarks.models import MLPERF_TINY
@@ -68,17 +68,19 @@ def count(network: str, target: str, folder: Path) -> Counted:
     Raises:
         OutputError: they differ.
     """
-    counts: dict[str, int] = {}
-    for level in ("-Os", "-O3", "-O2"):
-        os.environ["CFLAGS"] = level
-        compiled = match.compile(folder / f"{MLPERF_TINY[network]}.tflite", target, numerics="exact")
-        if not compiled.validate(samples=2, on="qemu").equal:
-            raise OutputError(f"{network} on {target} at {level} computes other outputs than TFLite Micro.")
-        counts[level] = compiled.measure(seed=0, on="qemu")[1].total
+    compiled = match.compile(folder / f"{MLPERF_TINY[network]}.tflite", target, numerics="exact")
+    if not compiled.validate(samples=2, on="qemu").equal:
+        raise OutputError(f"{network} on {target} computes other outputs than TFLite Micro.")
+    expected, counts = compiled.run(seed=0, on="qemu"), dict[str, int]()
+    for level in ("-O2", "-O3", "-Os"):
+        outputs, measured = compiled.measure(seed=0, on="qemu", flags=level)
+        if any(not np.array_equal(outputs[name], array) for name, array in expected.items()):
+            raise OutputError(f"{network} on {target} computes other outputs at {level}.")
+        counts[level] = measured.total
     totals = compiled.report.totals
     with TemporaryDirectory() as project:
         compiled.save(project)
-        sizes = size(Path(project), "qemu")
+        sizes = size(Path(project), "qemu", "-O2")
     return Counted(
         network=network,
         target=target,

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 
-from benchmarks.command import run, write
+from benchmarks.command import Output, run, write
 from benchmarks.energy.objectives import TARGETS, chosen, networks, objectives_table
 from benchmarks.energy.published import cells, predicted, published_table
 from benchmarks.energy.results import Results
@@ -24,14 +23,9 @@ FILE = Path(__file__).with_name("predicted.json")
 """What was predicted last, which tables of docs/ have."""
 
 
-def read(path: Path) -> Results:
-    """What this benchmark wrote in a file."""
-    return msgspec.json.decode(path.read_bytes(), type=Results)
-
-
 def main(
     models: Models = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: Output = None,
     target: Annotated[str | None, typer.Option(help="This target only.")] = None,
 ) -> None:
     """Set predicted energies beside published ones, and networks chosen for other objectives beside the fastest.

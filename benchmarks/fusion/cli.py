@@ -75,11 +75,6 @@ def table(
             _write(pictures / f"{name}-{size}.svg", draw([rows[choice] for choice in CHOICES]).encode())
 
 
-def read(path: Path) -> Results:
-    """What this benchmark wrote in a file."""
-    return msgspec.json.decode(path.read_bytes(), type=Results)
-
-
 def _write(path: Path, content: bytes) -> None:
     with whole_file(path) as unfinished:
         unfinished.write_bytes(content)

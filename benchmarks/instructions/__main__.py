@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from benchmarks.command import run, write
+from benchmarks.command import Output, run, write
 from benchmarks.instructions.count import count
 from benchmarks.instructions.results import Results, table
 from benchmarks.models import Models, models_folder
@@ -25,7 +23,7 @@ OPTIMIZATION = "-O2"
 
 def main(
     models: Models = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: Output = None,
     target: Annotated[str, typer.Option(help="A target with a cluster.")] = "gap8",
     on: Annotated[str, typer.Option(help="The platform, one that counts.")] = "qemu",
     flags: Annotated[str, typer.Option(help="Optimization, of the kernels and of TVM's C alike.")] = OPTIMIZATION,
@@ -38,13 +36,12 @@ def main(
     check_file(output)
     folder = models_folder(models)
     need([platform.compiler], "the benchmark")
-    os.environ["CFLAGS"] = flags
     results = Results(
         target=target,
         platform=on,
         compiler=call([platform.compiler, "--version"], platform.compiler).splitlines()[0],
         flags=" ".join((flags, *platform.flags)),
-        networks=tuple(count(folder / f"{name}.tflite", target, on, seed) for name in NETWORKS),
+        networks=tuple(count(folder / f"{name}.tflite", target, on, seed, flags) for name in NETWORKS),
     )
     write(results, output)
     console = Console(width=None if Console().is_terminal else 160)

@@ -15,7 +15,7 @@ from match.report.schema import LayerSummary, MeasuredLayers
 MODULE = "cluster"
 
 
-def count(model: Path, target: str, platform: str, seed: int) -> NetworkCount:
+def count(model: Path, target: str, platform: str, seed: int, flags: str) -> NetworkCount:
     """One inference of a network with the cluster and without any module, by the same compiler with the same flags.
 
     Raises:
@@ -28,8 +28,8 @@ def count(model: Path, target: str, platform: str, seed: int) -> NetworkCount:
     inputs = {
         tensor.name: rng.integers(-128, 128, tensor.shape).astype(tensor.dtype) for tensor in ours.report.model.inputs
     }
-    computed, measured = ours.measure(inputs, on=platform)
-    expected, baseline = theirs.measure(inputs, on=platform)
+    computed, measured = ours.measure(inputs, on=platform, flags=flags)
+    expected, baseline = theirs.measure(inputs, on=platform, flags=flags)
     if any(not np.array_equal(computed[name], array) for name, array in expected.items()):
         raise ToolchainError(f"{model} computes something else with {target}'s {MODULE} than without.")
     return NetworkCount(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from benchmarks.command import run, write
+from benchmarks.command import Output, run, write
 from benchmarks.operators.results import Results, Row, grid
 from benchmarks.operators.shares import measure, measure_file
 from match.files.output import check_file
@@ -60,7 +60,7 @@ def main(
     quantize_recurrent: Annotated[
         bool, typer.Option("--quantize-recurrent", help="As of `match compile`; for networks with LSTM or GRU.")
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: Output = None,
 ) -> None:
     """Compile architectures of the zoo, or files, and print where their predicted cycles are."""
     check_file(output)

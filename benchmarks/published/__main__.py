@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from benchmarks.command import run, write
+from benchmarks.command import Output, run, write
 from benchmarks.models import Models, models_folder
 from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
@@ -29,7 +29,7 @@ def read(path: Path) -> tuple[Result, ...]:
 
 def main(
     models: Models = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: Output = None,
     target: Annotated[str | None, typer.Option(help="Cells of this target only.")] = None,
 ) -> None:
     """Set predicted latencies beside those that papers measured on chips."""

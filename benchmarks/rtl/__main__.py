@@ -30,7 +30,7 @@ def main(
     isa: Annotated[str, typer.Option(help="What the kernels are compiled for: corev or portable.")] = "corev",
     fit: Annotated[bool, typer.Option("--fit", help="Print constants fitted to the group 'fitted'.")] = False,
     write: Annotated[bool, typer.Option("--write", help="With --fit: write them to the cost model's file.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    output: command.Output = None,
     folder: Annotated[Path | None, typer.Option(help="Where built programs are kept. [default: the cache]")] = None,
 ) -> None:
     """Cycles of the cluster's kernels on one core, each result compared with NumPy, beside what the cost model says."""

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
@@ -90,10 +91,7 @@ static inline void match_copy_rows(uint8_t *restrict target, ptrdiff_t target_st
         }
 #else
         for (int32_t pair = pairs; pair > 0; pair--, from += 8, to += 8) {
-            match_bytes4_t a = match_load4(from);
-            match_bytes4_t b = match_load4(from + 4);
-            match_store4(to, a);
-            match_store4(to + 4, b);
+            memcpy(to, from, 8); /* of so many bytes compilers make moves that are best for the core */
         }
 #endif
         if (bytes & 7) {

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "match_pulp.h"
+#include "match_pulp_im2col.h"
 #include "match_pulp_runs.h"
 #include "match_pulp_simd.h"
 
@@ -14,6 +15,39 @@ typedef struct {
     ptrdiff_t input_stride;
     ptrdiff_t output_stride;
 } runs_t;
+
+/* `count` bytes through the table, four at a time. */
+static void look_up(const uint8_t *table, const uint8_t *input, uint8_t *output, int32_t count)
+{
+    int32_t left = count;
+#if defined(MATCH_PULP_INSN)
+    if (count >= 4) {
+        uint32_t a, b, c, d;
+        __asm__ volatile(MATCH_INSN_LOOP("%7", 12)
+                         MATCH_INSN_LOAD_BYTE("%2", "%0")
+                         MATCH_INSN_LOAD_BYTE("%3", "%0")
+                         MATCH_INSN_LOAD_BYTE("%4", "%0")
+                         MATCH_INSN_LOAD_BYTE("%5", "%0")
+                         MATCH_INSN_LOAD_BYTE_AT("%2", "%2", "%6")
+                         MATCH_INSN_LOAD_BYTE_AT("%3", "%3", "%6")
+                         MATCH_INSN_LOAD_BYTE_AT("%4", "%4", "%6")
+                         MATCH_INSN_LOAD_BYTE_AT("%5", "%5", "%6")
+                         MATCH_INSN_STORE_BYTE("%2", "%1")
+                         MATCH_INSN_STORE_BYTE("%3", "%1")
+                         MATCH_INSN_STORE_BYTE("%4", "%1")
+                         MATCH_INSN_STORE_BYTE("%5", "%1")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(input), "+r"(output), "=&r"(a), "=&r"(b), "=&r"(c), "=&r"(d)
+                         : "r"(table), "r"(count >> 2)
+                         : "memory");
+        left = count & 3;
+    }
+#endif
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < left; i++) {
+        output[i] = table[input[i]];
+    }
+}
 
 #if defined(MATCH_PULP_INSN)
 
@@ -96,12 +130,15 @@ static void look_up_runs(const uint8_t *table, runs_t runs)
 
 #else
 
+/* Some bytes of each run through the table, NULL for none. */
 static void look_up_runs(const uint8_t *table, runs_t runs)
 {
+    if (table == NULL) {
+        match_copy_rows(runs.output, runs.output_stride, runs.input, runs.input_stride, runs.runs, runs.count);
+        return;
+    }
     for (; runs.runs > 0; runs.runs--, runs.input += runs.input_stride, runs.output += runs.output_stride) {
-        for (int32_t i = 0; i < runs.count; i++) {
-            runs.output[i] = table == NULL ? runs.input[i] : table[runs.input[i]];
-        }
+        look_up(table, runs.input, runs.output, runs.count);
     }
 }
 
@@ -198,39 +235,6 @@ static void look_up_tile(const match_tile_t *tile, const uint8_t *table, int32_t
     }
 }
 
-/* `count` bytes through the table, four at a time. */
-static void look_up(const uint8_t *table, const uint8_t *input, uint8_t *output, int32_t count)
-{
-    int32_t left = count;
-#if defined(MATCH_PULP_INSN)
-    if (count >= 4) {
-        uint32_t a, b, c, d;
-        __asm__ volatile(MATCH_INSN_LOOP("%7", 12)
-                         MATCH_INSN_LOAD_BYTE("%2", "%0")
-                         MATCH_INSN_LOAD_BYTE("%3", "%0")
-                         MATCH_INSN_LOAD_BYTE("%4", "%0")
-                         MATCH_INSN_LOAD_BYTE("%5", "%0")
-                         MATCH_INSN_LOAD_BYTE_AT("%2", "%2", "%6")
-                         MATCH_INSN_LOAD_BYTE_AT("%3", "%3", "%6")
-                         MATCH_INSN_LOAD_BYTE_AT("%4", "%4", "%6")
-                         MATCH_INSN_LOAD_BYTE_AT("%5", "%5", "%6")
-                         MATCH_INSN_STORE_BYTE("%2", "%1")
-                         MATCH_INSN_STORE_BYTE("%3", "%1")
-                         MATCH_INSN_STORE_BYTE("%4", "%1")
-                         MATCH_INSN_STORE_BYTE("%5", "%1")
-                         MATCH_INSN_LOOP_END
-                         : "+r"(input), "+r"(output), "=&r"(a), "=&r"(b), "=&r"(c), "=&r"(d)
-                         : "r"(table), "r"(count >> 2)
-                         : "memory");
-        left = count & 3;
-    }
-#endif
-#pragma GCC unroll 4
-    for (int32_t i = 0; i < left; i++) {
-        output[i] = table[input[i]];
-    }
-}
-
 /* Elements for which it pays to look at the whole table. */
 enum { ENOUGH = 256 };
 
@@ -278,6 +282,11 @@ static void turn_bits(const uint8_t *input, uint8_t *output, int32_t count, uint
                          : "r"(count >> 3), "r"(bits)
                          : "memory");
         left = count & 7;
+    }
+#else
+    if (bits == 0) {
+        match_copy_rows(output, count, input, count, 1, count);
+        return;
     }
 #endif
 #pragma GCC unroll 4

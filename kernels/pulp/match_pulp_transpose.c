@@ -83,16 +83,21 @@ static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *sourc
 
 #else
 
+/* The same: channel by channel where there are more pixels than channels, else pixel by pixel. */
 static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *source, int32_t columns, int32_t channels)
 {
-    ptrdiff_t stride = tile->input_channel_stride;
-    ptrdiff_t step = tile->output_pixel_stride;
-    for (; columns > 0; columns--, source++, target += step) {
-        const uint8_t *from = source;
+    bool by_pixels = channels > columns;
+    ptrdiff_t from = by_pixels ? tile->input_channel_stride : 1;
+    ptrdiff_t from_run = by_pixels ? 1 : tile->input_channel_stride;
+    ptrdiff_t to = by_pixels ? 1 : tile->output_pixel_stride;
+    ptrdiff_t to_run = by_pixels ? tile->output_pixel_stride : 1;
+    int32_t count = by_pixels ? channels : columns;
+    for (int32_t runs = by_pixels ? columns : channels; runs > 0; runs--, source += from_run, target += to_run) {
+        const uint8_t *input = source;
+        uint8_t *output = target;
 #pragma GCC unroll 4
-        for (int32_t k = 0; k < channels; k++) {
-            target[k] = *from;
-            from += stride;
+        for (int32_t i = 0; i < count; i++, input += from, output += to) {
+            *output = *input;
         }
     }
 }

@@ -160,16 +160,22 @@ class CompiledModel:
         return runs.run(self._project(), self._inputs(inputs, seed), on=on, sanitize=sanitize)
 
     def measure(
-        self, inputs: Mapping[str, npt.NDArray[Any]] | None = None, *, seed: int = 0, on: str
+        self,
+        inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+        *,
+        seed: int = 0,
+        on: str,
+        flags: str | None = None,
     ) -> tuple[dict[str, npt.NDArray[Any]], Measurement]:
         """What `run` returns, and what the layers cost, as it was counted on `on`.
 
-        Arguments and errors are those of `run`; the build is another one.
+        Arguments and errors are those of `run`; the build is another one, with `flags` in place of CFLAGS of the
+        environment if they are given.
 
         Raises:
             OptionError: if nothing is counted there, too.
         """
-        outputs, counts = runs.measure(self._project(), self._inputs(inputs, seed), on=on)
+        outputs, counts = runs.measure(self._project(), self._inputs(inputs, seed), on=on, flags=flags)
         return outputs, measurement(self._report.layers, counts)
 
     def trace(

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS, product
+from match.arithmetic.interface import Float32Array
 from match.arithmetic.tflite import multiply_by
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
 from match.graph.elements import OfElements
@@ -336,3 +337,33 @@ class RealSoftmax(OfElements):
         """Called as Relay calls it."""
         name = "nn.log_softmax" if self.logarithm else "nn.softmax"
         return replace(super().work(result, inputs), name=name)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SoftmaxOfLevels(OfElements):
+    """Softmax of a tensor of 8 bits in steps of `scale`, as real numbers, float32; TVM's C computes it.
+
+    Exponentials are numbers of a table: each comes to the next float32, which is as near as those that a function of
+    the machine computes.
+    """
+
+    called: ClassVar[str] = "softmax_of_levels"
+
+    scale: np.float32
+    dtype: str = "float32"
+
+    @property
+    def exponentials(self) -> Float32Array:
+        """By the distance to the row's largest element, shape (256,)."""
+        return np.exp(-np.float64(self.scale) * np.arange(256)).astype(np.float32)
+
+    def compute(self, *inputs: Array) -> Array:
+        """Exponentials divided by their sum, which is rounded after each of its terms."""
+        x = inputs[0].astype(np.int64)
+        values = self.exponentials[x.max(axis=-1, keepdims=True) - x]
+        return values / values.cumsum(axis=-1, dtype=np.float32)[..., -1:]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself: distances stay."""
+        del inputs, more
+        return self

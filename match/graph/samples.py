@@ -17,7 +17,7 @@ from match.graph.pairs import Matrices
 from match.graph.reals import RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.resize import RealInterpolation, Resize
-from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16
+from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16, SoftmaxOfLevels
 from match.graph.sums import Accumulation, Average, Convolution
 from match.graph.value import Value
 from match.ir.graph import Tensor
@@ -39,7 +39,7 @@ _ALONG_AXIS = Concatenate, fixed_point.RunningSum, reductions.RunningSum
 
 _OF_ROWS = (
     *(ChannelLookup, DequantizeSums, LogSoftmax, LogarithmOfSoftmax, Normalization, RealSoftmax, RequantizeReal),
-    *(Softmax, Softmax16, UnitLength),
+    *(Softmax, Softmax16, SoftmaxOfLevels, UnitLength),
 )
 """Functions of rows along the last axis, or of their elements by their places in it."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.choice import ask
+from match.dispatch.choice import Offers, ask
 from match.dispatch.plan import Offer
 from match.dispatch.request import Workload
 from match.errors import CapacityError
@@ -14,27 +14,46 @@ from match.graph.operator import Described, Known
 from match.graph.recurrent import Gru, Recurrent
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value
+from match.rewrites.unsigned import unsigned
 from match.target.hardware import MatchTarget
 
 
 def refused_recurrent(graph: Graph, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> frozenset[Value]:
-    """The recurrent layers of a graph that no module of the target takes.
+    """The recurrent layers of a graph that no module of the target takes, of one that is `mixed` neither as uint8.
 
     Raises:
         CapacityError: one of them was quantized for modules, where `Options.quantize_recurrent` asked for that.
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    layers = {value: value.operator for value in graph.values if isinstance(value.operator, Recurrent)}
-    if not layers:
-        return frozenset()
-    fitting = [value for value, layer in layers.items() if layer.fits(value.inputs[0].dtype)]
-    offers = dict(zip(fitting, ask(list(map(workload_of, fitting)), target, options, stopwatch), strict=True))
-    refused = [value for value in layers if value not in offers or not offers[value].accepted]
+    layers = [value for value in graph.values if isinstance(value.operator, Recurrent)]
+    offers = _offers({value: value for value in layers}, target, options, stopwatch)
+    refused = [value for value in layers if not _accepted(value, offers)]
+    if refused and target.mixed:
+        became = unsigned(graph).became
+        others = _offers({value: became[value] for value in refused if value in became}, target, options, stopwatch)
+        refused = [value for value in refused if not _accepted(value, others)]
     for value in refused:
-        if layers[value].deviation is not None:
+        assert isinstance(value.operator, Recurrent), "these are listed"
+        if value.operator.deviation is not None:
             candidates = offers[value].candidates if value in offers else ()
-            raise CapacityError(_refused(value, layers[value], target, candidates))
+            raise CapacityError(_refused(value, value.operator, target, candidates))
     return frozenset(refused)
+
+
+def _offers(
+    layers: Mapping[Value, Value], target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> dict[Value, Offers]:
+    """What modules say of recurrent layers, in the forms that are given beside them, unless sums are too wide."""
+    fitting = {
+        value: workload_of(form)
+        for value, form in layers.items()
+        if isinstance(form.operator, Recurrent) and form.operator.fits(form.inputs[0].dtype)
+    }
+    return dict(zip(fitting, ask(list(fitting.values()), target, options, stopwatch), strict=True)) if fitting else {}
+
+
+def _accepted(value: Value, offers: Mapping[Value, Offers]) -> bool:
+    return value in offers and bool(offers[value].accepted)
 
 
 def in_steps(graph: Graph, layers: Container[Value]) -> Graph:

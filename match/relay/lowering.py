@@ -41,7 +41,7 @@ from match.graph.pairs import (
 from match.graph.reals import Levels, RealClip, RealFunction
 from match.graph.recurrent import Gru, Lstm
 from match.graph.resize import Resize
-from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16
+from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16, SoftmaxOfLevels
 from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense
 from match.ir.graph import Tensor
 from match.relay import float_arithmetic, integer_form, relay
@@ -59,7 +59,7 @@ from match.relay.normalization import normalization
 from match.relay.real_lowering import real_operator
 from match.relay.recurrent import in_steps
 from match.relay.resize import resized
-from match.relay.softmax import softmax
+from match.relay.softmax import softmax, softmax_of_levels
 
 
 def lowered(
@@ -322,6 +322,8 @@ def _of_the_core(
         case RealSoftmax():
             function = relay.nn.log_softmax if operator.logarithm else relay.nn.softmax
             return function(inputs[0], axis=-1)
+        case SoftmaxOfLevels():
+            return softmax_of_levels(inputs[0], operator.exponentials)
         case ToLayout():
             return to_layout(inputs[0], operator.layout)
         case FromLayout():

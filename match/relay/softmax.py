@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
+from match.arithmetic.interface import Float32Array
 from match.graph.rows import FACTOR_ONE, SHIFT, SUM_FRACTION, ProbabilityScale
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
@@ -42,6 +43,14 @@ def softmax(
         shift = relay.minimum(shift, relay.const(31))  # which leaves 0 of any number, as would more
     levels = relay.add(_rounded_shift(product(values, inverse), shift), relay.const(zero))
     return integer_form.saturate(levels, value_range(dtype), dtype)
+
+
+def softmax_of_levels(x: relay.Expr, exponentials: Float32Array) -> relay.Expr:
+    """Softmax of an 8-bit tensor (..., width) to float32 by a table (256,) of exponentials, by distance."""
+    largest = relay.max(x, axis=-1, keepdims=True)
+    distance = alone(relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32")))
+    values = alone(relay.take(relay.const(exponentials), distance))
+    return relay.divide(values, alone(relay.sum(values, axis=-1, keepdims=True)))
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

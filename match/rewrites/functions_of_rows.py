@@ -1,4 +1,7 @@
-"""Softmax of real numbers between integers becomes one of integers, within one step of floating point."""
+"""Softmax of real numbers between integers becomes one of integers, within one step of floating point.
+
+One that nothing quantizes stays real, with a table of exponentials.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,22 @@ import numpy as np
 from match.arithmetic import onnxruntime
 from match.graph.elements import Dequantize, Quantize
 from match.graph.rewrite import rewrite
-from match.graph.rows import LONGEST_REAL_ROW, LogSoftmax, ProbabilityScale, RealSoftmax, Softmax, log_tables
+from match.graph.rows import (
+    LONGEST_REAL_ROW,
+    LogSoftmax,
+    ProbabilityScale,
+    RealSoftmax,
+    Softmax,
+    SoftmaxOfLevels,
+    log_tables,
+)
 from match.graph.value import Graph, Value
 
 _NARROW = "int8", "uint8"
 
 
 def with_functions_of_rows(graph: Graph) -> Graph:
-    """The graph with softmax of integers, and with logarithms of softmax from integers to real numbers."""
+    """The graph with softmax of integers, and with softmax and its logarithm from integers to real numbers."""
     return rewrite(graph, _rule)
 
 
@@ -25,16 +36,16 @@ def _rule(value: Value, original: Value) -> Value:
     match value.operator:
         case RealSoftmax(logarithm=True):
             return _logarithm(value)
+        case RealSoftmax() if _is_real_row(value.inputs[0]):
+            (scores,) = value.inputs
+            return replace(value, operator=SoftmaxOfLevels(scale=_step(scores)), inputs=scores.inputs)
         case Quantize(function=function) if function.dtype in _NARROW:
-            softmax = value.inputs[0]
-            if not isinstance(softmax.operator, RealSoftmax) or softmax.operator.logarithm:
+            softmax, scale = value.inputs[0], ProbabilityScale.of(1 / float(function.scale))
+            if not isinstance(softmax.operator, SoftmaxOfLevels) or scale is None:
                 return value
-            scores, scale = softmax.inputs[0], ProbabilityScale.of(1 / float(function.scale))
-            if scale is None or not _is_real_row(scores):
-                return value
-            exponentials = onnxruntime.softmax_exponentials(_step(scores))
+            exponentials = onnxruntime.softmax_exponentials(softmax.operator.scale)
             integers = Softmax(exponentials=exponentials, zero=function.zero_point, scale=scale, dtype=function.dtype)
-            return replace(value, operator=integers, inputs=scores.inputs, exact=False)
+            return replace(value, operator=integers, inputs=softmax.inputs, exact=False)
         case _:
             return value
 

@@ -104,11 +104,12 @@ def dump(
 
 
 def measure(
-    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], *, on: str
+    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], *, on: str, flags: str | None = None
 ) -> tuple[Arrays, Counts]:
     """What `run` returns, and what each call of the network cost, as it is counted there.
 
-    Arguments and errors are those of `run`; the program is a build of its own.
+    Arguments and errors are those of `run`; the program is a build of its own, with `flags` in place of CFLAGS of the
+    environment if they are given.
 
     Raises:
         OptionError: if nothing is counted there, too.
@@ -119,7 +120,7 @@ def measure(
     if unit is None:
         known = ", ".join(platform.on for platform in manifest.platforms if platform.counts) or "none"
         raise OptionError(f"nothing is counted on {on!r}; for {manifest.target} it is on: {known}.")
-    done = _run(manifest, directory, inputs, on, counted=True)
+    done = _run(manifest, directory, inputs, on, counted=True, flags=flags)
     calls = read_counts(done.finished.printed.splitlines(), manifest.calls, done.samples)
     return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls, platform.counted)
 
@@ -134,12 +135,15 @@ def _run(
     traced: bool = False,
     counted: bool = False,
     dumped: bool = False,
+    flags: str | None = None,
 ) -> _Run:
     platform = platform_on(manifest, on)
     samples, given = checked(manifest, inputs)
     runner, what = RUNNERS[platform.runner], f"the program of {directory}"
     runner.check(platform.machine, what)
-    program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
+    program = build(
+        directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped, flags=flags
+    )
     count = len(next(iter(samples.values())))
     image = Path(directory) / manifest.image if manifest.image else None
     job = Job(program, interleaved(samples), platform.machine, what, image)

@@ -89,6 +89,7 @@ def build(
     traced: bool = False,
     counted: bool = False,
     dumped: bool = False,
+    flags: str | None = None,
 ) -> Path:
     """Compile a project with make where it is not up to date; returns the program.
 
@@ -99,6 +100,7 @@ def build(
         traced: the program reports what layers do.
         counted: the program reports what each call costs, which takes a platform that counts.
         dumped: the program reports the tensors that layers on modules read and write.
+        flags: of the compiler, in place of CFLAGS of the environment.
 
     Raises:
         InputError: if the folder holds no project.
@@ -116,6 +118,7 @@ def build(
     options += ["TRACE=1"] if traced else []
     options += ["DUMP=1"] if dumped else []
     options += ["COUNT=1"] if counted else []
+    options += [f"CFLAGS={flags}"] if flags is not None else []
     advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")
     project = Path(directory)
     name = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")

@@ -50,10 +50,10 @@ class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel_stacks: dict[str, int] = {}
 
 
-def size(directory: Path, platform: str | None = None) -> Size:
-    """Build a project's library and measure it; CFLAGS of the environment are the build's, else -O2.
+def size(directory: Path, platform: str | None = None, flags: str | None = None) -> Size:
+    """Build a project's library and measure it.
 
-    It is built for `platform`; none: the chip's own.
+    It is built for `platform`, none: the chip's own; with `flags`, none: CFLAGS of the environment, else -O2.
 
     The numbers are also written as macros, into build/size-<platform>/<name>_size.h of the project.
 
@@ -73,7 +73,7 @@ def size(directory: Path, platform: str | None = None) -> Size:
     need(("make", tool, tools), f"measuring {directory} for {platform}", advice)
     name = network_prefix(manifest.name)
     build = directory / "build" / f"size-{platform}"
-    flags = os.environ.get("CFLAGS", "-O2")
+    flags = os.environ.get("CFLAGS", "-O2") if flags is None else flags
     _build(directory, platform, compiler, flags, build / f"{name}.o")
     sections = _SECTION.findall(call([tools, "-A", str(build / f"{name}.o")], f"measuring {directory}"))
 
@@ -112,7 +112,6 @@ def _build(directory: Path, platform: str, compiler: str, flags: str, library: P
     folder = library.parent.name
     options = [f"PLATFORM={platform}", f"BUILD=build/{folder}", f"CFLAGS={flags} {_FLAGS}"]
     options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
-    options += ["-B"]  # objects that are there may be of other flags
     advice = f"see if `{compiler.split(maxsplit=1)[0]} --version` is GCC 10 or later"
     make(directory, library.parent, compiler, [*options, f"build/{folder}/{library.name}"], advice)
 

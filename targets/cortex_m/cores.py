@@ -54,6 +54,7 @@ _INSTRUCTIONS = {
     "softmax_row": 140.0,
     "float_operator": 12.0,
     "exponential": 150.0,
+    "probability": 42.0,
     "transposed": 8.0,
     "resize": 65.0,
 }

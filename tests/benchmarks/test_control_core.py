@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.control_core.__main__ import FILE, read
+from benchmarks.command import read
+from benchmarks.control_core.__main__ import FILE
 from benchmarks.control_core.count import COUNTED, FILES, Layers, by_operator, predicted
-from benchmarks.control_core.results import Operator
+from benchmarks.control_core.results import Operator, Results
 
 pytestmark = pytest.mark.cc
 
@@ -31,4 +32,4 @@ def test_networks_are_there() -> None:
 @pytest.mark.sweep
 def test_what_the_documentation_has_is_predicted_today(models_dir: Path) -> None:
     """Else: `python -m benchmarks.control_core -o benchmarks/control_core/counted.json`, and `make pages`."""
-    assert tuple(predicted(models_dir)) == read(FILE).networks
+    assert tuple(predicted(models_dir)) == read(FILE, Results).networks

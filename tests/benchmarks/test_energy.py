@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import match
 import match.devtools.demo
-from benchmarks.command import app
+from benchmarks.command import app, read
 from benchmarks.energy import __main__ as command
 from benchmarks.energy.objectives import ObjectiveResult, chosen, objectives_rows, objectives_table
 from benchmarks.energy.published import EnergyCell, EnergyResult, cells, figures, predicted, published_table
@@ -67,7 +67,7 @@ def test_what_cannot_be_predicted_is_listed_with_the_reason() -> None:
     assert "missing.tflite" in printed(published_table([found]))
 
 
-LAST = command.read(command.FILE)
+LAST = read(command.FILE, Results)
 NETWORKS = sorted({(one.target, one.network) for one in LAST.objectives})
 
 

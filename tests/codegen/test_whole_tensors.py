@@ -17,8 +17,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "tflite" / "networks"
 NETWORKS = sorted(FOLDER.glob("*.tflite"))
 FUNCTION = re.compile(r"^static int32_t (\w+)\(([^)]*)\) \{$", re.MULTILINE)
 KEPT = re.compile(r"int64_t\* (?!input|constants|output)\w+")
-CASES = list(itertools.product((path.stem for path in NETWORKS), ("cortex_m4", "gap9")))
-EACH_RUN = {("vit", "cortex_m4"), ("efficientnet_int16", "gap9")}
+CASES = list(itertools.product((path.stem for path in NETWORKS), ("cortex_m4", "gap9", "diana")))
+EACH_RUN = {("vit", "cortex_m4"), ("efficientnet_int16", "gap9"), ("lstm", "diana")}
 
 
 def kept(path: Path, target: str, modules: tuple[str, ...] | None, place: Path) -> tuple[int, list[str]]:

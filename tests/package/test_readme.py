@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.command import read
 from benchmarks.energy import __main__ as energy
+from benchmarks.energy.results import Results
 from match.cli import main
 from match.run import platform_on, random_inputs, read_manifest
 
@@ -98,7 +100,7 @@ def test_the_first_number_is_the_predicted_one() -> None:
     alone, alone_predicted = re.findall(row.format(r"control core \(TVM\)"), table)[0]
     chains = next(
         one.cycles
-        for one in energy.read(energy.FILE).objectives
+        for one in read(energy.FILE, Results).objectives
         if (one.target, one.network, one.objective) == ("gap9", "pretrainedResnet_quant.tflite", "latency")
     )
     assert f"The prediction is **{chains / 260e3:.2f} ms at 260 MHz**, and {predicted} layer by layer." in text

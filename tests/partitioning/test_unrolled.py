@@ -55,6 +55,15 @@ def test_what_no_module_takes(kind: str, exponent: int | None, modules: list[str
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("modules", "whole"), [(None, True), (["digital"], False)])
+def test_what_modules_of_a_mixed_chip_take_as_uint8(kind: str, modules: list[str] | None, whole: bool) -> None:
+    """The core of DIANA reads uint8, and the network is of int8 for its array."""
+    network = graph(build(kind, 7, 10, "int8")(given("x", 3, 1, 7, dtype="int8")))
+    refused = refused_recurrent(network, match.get_target("diana", modules=modules), Options(), Stopwatch())
+    assert list(refused) == ([] if whole else list(network.outputs))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_steps_are_as_exact_as_the_layer(kind: str) -> None:
     layer = replace(layer_of(kind), exact=False, source="cells", parts=3)
     made = [value for value in ordered([steps_of(layer)]) if value.inputs]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from match.codegen.manifest import MANIFEST
 from match.codegen.project import export
 from match.errors import InputError, OutputError, ToolchainError
 from match.relay import relay
-from match.run import random_inputs, read_manifest, run
+from match.run import build, random_inputs, read_manifest, run
 from match.run.make import make
 from tests.codegen import networks
 from tests.codegen.mock_target import MockTarget
@@ -138,6 +139,29 @@ def test_random_inputs(project: Path) -> None:
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert any(not np.array_equal(first[name], other[name]) for name in first)
     assert set(run(project, first)) == {"plus", "twice"}
+
+
+def test_other_flags_build_again(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags of the environment and those that are given, quotes and all; the same ones build nothing."""
+    folder = tmp_path / "small"
+    shutil.copytree(project, folder, ignore=shutil.ignore_patterns("build"))
+
+    def made(flags: str | None = None) -> list[tuple[str, int]]:
+        build(folder, flags=flags)
+        files = [path for path in (folder / "build").rglob("*") if path.suffix == ".o" or path.name == "network"]
+        return sorted((path.name, path.stat().st_mtime_ns) for path in files)
+
+    monkeypatch.setenv("CFLAGS", "-O0")
+    first = made()
+    assert "network" in dict(first)
+    assert made() == first
+    monkeypatch.setenv("CFLAGS", "-O0 -DA='\"$(CC) x\"'")
+    second = made()
+    assert {name for name, _ in first} == {name for name, _ in second}
+    assert not set(first) & set(second)
+    assert made() == second
+    assert not set(second) & set(made("-O0 -DB"))
+    assert made() != second
 
 
 def test_compilers_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ size: $(BUILD)/lib${name}.a
 	$(TOOLS)size -t $<
 
 # What a program takes of the library that calls init and run, if CFLAGS have -ffunction-sections (match size).
-$(BUILD)/${name}.o: $(call objects,$(SOURCES)) Makefile
+$(BUILD)/${name}.o: $(call objects,$(SOURCES)) Makefile $(BUILD)/commands
 	$(CC) $(filter -m%,$(FLAGS) $(CFLAGS)) -nostdlib -r -Wl,--gc-sections $(addprefix -Wl$(comma)-u$(comma),${name}_init ${name}_run match_platform_open) $(filter %.o,$^) -o $@
 
 help:
@@ -64,11 +64,20 @@ help:
 	@echo "make clean"
 	@echo "CC, AR, STANDARD (of C), CFLAGS, WARNINGS and LDFLAGS are yours. ${name}.cmake and ${name}.mk say the same to CMake and to pmsis."
 
-# What another compilation writes here may be of other sources and flags, which this file has.
-$(BUILD)/network: $(call objects,$(PROGRAM) $(SOURCES)) Makefile
-	$(CC) $(CFLAGS) $(CHECKS) $(FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ $(LINK)
+# What another compilation writes here may be of other sources and flags, which this file has. Variables may come from
+# outside: what was made by other commands is made again.
+COMPILE = $(CC) -std=$(STANDARD) -ffp-contract=off $(WARNINGS) $(CFLAGS) $(CHECKS) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c
+JOIN = $(CC) $(CFLAGS) $(CHECKS) $(FLAGS) $(LDFLAGS)
+commands = '$(subst ','\'',$(COMPILE) $(JOIN) $(AR))'
 
-$(BUILD)/lib${name}.a: $(call objects,$(SOURCES)) Makefile
+$(BUILD)/commands: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(commands) | cmp -s - $@ || printf '%s\n' $(commands) > $@
+
+$(BUILD)/network: $(call objects,$(PROGRAM) $(SOURCES)) Makefile $(BUILD)/commands
+	$(JOIN) $(filter %.o,$^) -o $@ $(LINK)
+
+$(BUILD)/lib${name}.a: $(call objects,$(SOURCES)) Makefile $(BUILD)/commands
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
@@ -76,17 +85,17 @@ $(BUILD)/lib${name}.a: $(call objects,$(SOURCES)) Makefile
 $(BUILD)/src/image.o: ${image}
 
 % endif
-$(BUILD)/%.o: %.c Makefile
+$(BUILD)/%.o: %.c Makefile $(BUILD)/commands
 	@mkdir -p $(@D)
-	$(CC) -std=$(STANDARD) -ffp-contract=off $(WARNINGS) $(CFLAGS) $(CHECKS) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
+	$(COMPILE) $< -o $@
 
-$(BUILD)/%.o: %.S Makefile
+$(BUILD)/%.o: %.S Makefile $(BUILD)/commands
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
 
 clean:
 	rm -rf build
 
-.PHONY: all lib size help clean
+.PHONY: all lib size help clean FORCE
 
 -include $(patsubst %.o,%.d,$(call objects,$(PROGRAM) $(SOURCES)))

@@ -6,7 +6,8 @@ import copy
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, permutations, product
+from itertools import accumulate, chain, permutations, product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -245,33 +246,48 @@ def _layers(
     if isinstance(compiled, str):
         return [compiled], [], []
     what = _words(target, module)
-    tried = {*Op, *(probe.name for probe in layers)}
-    decisions = [layer for layer in _as_given(compiled) if layer.op in tried]
+    decisions = _of_probes(compiled, layers)
     problems: list[str] = []
     coverage: list[Coverage] = []
     for op in dict.fromkeys(probe.name for probe in layers):
         own = [(probe, row) for probe, row in zip(layers, decisions, strict=True) if probe.name == op]
-        taken = sum(row.plan is not None for _, row in own)
+        taken = sum(row is not None and row.plan is not None for _, row in own)
         coverage.append(Coverage(module.name, op, taken, len(own)))
         if not taken:
             probe, row = max(own, key=lambda pair: _constraints_met(target, module, pair[0]))
+            why = "it is computed step by step" if row is None else f"refused because {row.candidates[0].refusal}"
             problems.append(
-                f"{what} has a pattern for {op} that matches none of {len(own)} ordinary layers; {probe.what} is "
-                f"refused because {row.candidates[0].refusal}."
+                f"{what} has a pattern for {op} that matches none of {len(own)} ordinary layers; {probe.what} is {why}."
             )
-    kernels = [row.plan and f"kernel {row.plan.kernel}" for row in decisions]
+    kernels = [row and row.plan and f"kernel {row.plan.kernel}" for row in decisions]
     problems += _differences(compiled, layers, kernels, expected, what)
     rows = zip(layers, decisions, strict=True)
-    return problems, coverage, [probe for probe, row in rows if row.plan is not None and row.plan.constants]
+    return problems, coverage, [probe for probe, row in rows if row and row.plan and row.plan.constants]
+
+
+def _of_probes(compiled: CompiledModel, layers: Sequence[Probe]) -> list[LayerDecision | None]:
+    """What was decided about each layer; None where it has several, as a recurrent one has that no module takes."""
+    tried = {*Op, *(probe.name for probe in layers)}
+    rows: dict[int, list[LayerDecision]] = {}
+    for first, row in _by_first_input(compiled):
+        if row.op in tried:
+            rows.setdefault(first, []).append(row)
+    begins = accumulate((probe.inputs for probe in layers[:-1]), initial=0)
+    found = (rows.get(begin, []) for begin in begins)
+    return [own[0] if len(own) == 1 else None for own in found]
 
 
 def _as_given(compiled: CompiledModel) -> list[LayerDecision]:
     """The layers in the order of the network's inputs, which they read each by itself, whenever they are executed."""
+    return [row for _, row in sorted(_by_first_input(compiled), key=itemgetter(0))]
+
+
+def _by_first_input(compiled: CompiledModel) -> Iterator[tuple[int, LayerDecision]]:
+    """The layers as they are executed, each with the number of the first network input that it is computed of."""
     first: list[int] = []
-    for row in compiled.report.layers:
+    for row, decision in zip(compiled.report.layers, compiled.layers, strict=True):
         first.append(min((*row.network_inputs, *(first[place] for place in row.reads)), default=0))
-    places = sorted(range(len(first)), key=first.__getitem__)
-    return [compiled.layers[place] for place in places]
+        yield first[-1], decision
 
 
 def _chains(

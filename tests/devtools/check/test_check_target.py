@@ -136,6 +136,17 @@ def test_nothing_is_wrong_with_targets_of_the_package(name: str) -> None:
     assert check_target(match.get_target(name)).problems == ()
 
 
+def test_layers_that_one_of_two_types_leaves_to_the_control_core_step_by_step() -> None:
+    """DIANA's core reads uint8 and its array int8: the core takes one of two, and the other has many rows."""
+    target = match.get_target("diana", modules=["core"])
+    (core,) = target.modules
+    kept = tuple(pattern for pattern in core.patterns() if pattern.op is Op.GRU)
+    vars(core)["patterns"] = lambda: kept
+    found = check_target(target)
+    assert found.problems == ()
+    assert [(one.op, one.taken, one.tried) for one in found.coverage] == [("gru", 1, 2)]
+
+
 def test_a_chip_without_modules(minichip: Any) -> None:
     target = minichip.Minichip()
     target.modules = ()
