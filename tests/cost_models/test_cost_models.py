@@ -822,7 +822,7 @@ def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> Non
         if form == "int64":  # its blocks pass through memory
             assert first < middle < only
             continue
-        assert (last - first) / each == pytest.approx(model.requantize + cycles.taken - cycles.sums)
+        assert (last - first) / each == pytest.approx(model.team.requantize + cycles.taken - cycles.sums)
         assert first < middle < last
 
 
