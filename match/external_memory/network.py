@@ -43,10 +43,7 @@ _FAR_OFF = 2.0
 """Times the cost of the cheapest way that another one may have: smaller chains took half of the waits at most."""
 
 _PATIENCE = 4
-"""Ways in a row, each with smaller chains and groups, of which none is cheaper than one before: no more are tried then.
-
-Of twelve networks and sizes of main memory, none had its cheapest way after more than two of these.
-"""
+"""After so many ways that fit and are no cheaper than one before, no smaller chains and groups are tried."""
 
 MUCH_LESS = 0.75
 """Where smaller chains and groups do not help: the share of constants that the largest of the next ones has at most."""
@@ -143,7 +140,10 @@ def place_cheapest(
         limit, best, missed = base.chosen.joined, placed, 0
         while limit is not None and missed < _PATIENCE and (smaller := base.less_joined(limit, stopwatch)):
             found = trial.consider(smaller.cost, smaller.cut, asked)
-            best, missed = (found, 0) if trial.is_cheaper(found, best) else (best, missed + 1)
+            if trial.is_cheaper(found, best):
+                best, missed = found, 0
+            elif found is not None:
+                missed += 1
             helps = found is not None and found is trial.cheapest
             limit = smaller.joined if helps else min(smaller.joined, math.floor(MUCH_LESS * smaller.joined) + 1)
         for alone in base.not_joined(stopwatch):
