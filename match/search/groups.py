@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from match.errors import NoMappingError
-from match.ir.layer import Layer
 from match.mapping.group_plan import GroupPlan, Order, group_plan, least_bytes, one_by_one
 from match.mapping.schedule import Placement, Schedule
 from match.mapping.under_way import ends
@@ -20,7 +19,8 @@ small parts arrive earlier, but the core takes some cycles to start each."""
 def group_schedule(problem: SearchProblem) -> Schedule:
     """The mapping of a group onto any number of memories, in each of which all that it holds is whole.
 
-    Kernel calls are waited for one by one, or as late as they may be: their rooms are taken longer for it.
+    Kernel calls are waited for one by one, or as late as they may be: their rooms are taken longer for it. They are
+    those of whole operators, or of the fastest strips for which there is room.
 
     Raises:
         NoMappingError: if it does not fit.
@@ -29,11 +29,20 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if not isinstance(model, GroupCost):
         raise NoMappingError(layer.name, "is a group, whose operators have cost models of their own")
     sizes = model.sizes(layer)
-    orders = _orders(layer, model)
-    plans = [group_plan(layer, problem.operands, inner, sizes, part, order) for order in orders for part in PART_BYTES]
-    if not any(plans):
-        plans = [group_plan(layer, problem.operands, inner, sizes, 1, order) for order in orders]
-    found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans) if plan is not None]
+
+    def planned(order: Order, *parts: int) -> list[GroupPlan]:
+        plans = (group_plan(layer, problem.operands, inner, sizes, part, order) for part in parts)
+        return [plan for plan in plans if plan is not None]
+
+    def tried(*parts: int) -> list[GroupPlan]:
+        waiting = one_by_one(layer)
+        late = Order(waiting.calls, ends(layer, waiting.calls, model.lanes))
+        in_strips = (Order(calls, ends(layer, calls, model.lanes)) for calls in strips(layer, model))
+        fitting = (plans for order in in_strips if (plans := planned(order, *parts)))
+        return [*planned(waiting, *parts), *planned(late, *parts), *next(fitting, ())]
+
+    plans = tried(*PART_BYTES) or tried(1)
+    found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans)]
     if not found:
         needed = least_bytes(layer, problem.operands, inner, sizes)
         if needed <= inner.size:
@@ -43,13 +52,6 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if problem.objective == "energy":
         return min(zip(found, costs, strict=True), key=lambda one: (one[1].energy or 0.0, one[1].cycles))[0]
     return min(zip(found, costs, strict=True), key=lambda one: one[1].cycles)[0]
-
-
-def _orders(layer: Layer, model: GroupCost) -> list[Order]:
-    """Orders of the kernel calls that are tried: operator by operator, and in strips."""
-    waiting = one_by_one(layer)
-    late = (Order(own, ends(layer, own, model.lanes)) for own in (waiting.calls, strips(layer, model)))
-    return [*dict.fromkeys((waiting, *late))]
 
 
 def _scheduled(problem: SearchProblem, plan: GroupPlan) -> Schedule:

@@ -7,7 +7,7 @@ calls not operator by operator, but each as soon as it may.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -27,14 +27,19 @@ STEPS = 1, 2, 3, 4
 """What the rows of strips may be multiples of: a module takes longer for others."""
 
 
-def strips(layer: Layer, model: GroupCost) -> tuple[Call, ...]:
-    """The kernel calls of a group in the order in which they start, in strips where these are faster."""
+def strips(layer: Layer, model: GroupCost) -> Iterator[tuple[Call, ...]]:
+    """The kernel calls of a group in the order in which they start, in strips where these are faster.
+
+    The first ones have the fastest strips, the next ones the next best, for where those do not fit.
+    """
     known = _Kernels(layer, model)
     found = _Meetings(layer, model)
-    chosen = _Strips({}, frozenset())
-    for meeting in found.meetings:
-        chosen = chosen.joined(_fastest(known, found, meeting))
-    return tuple(_Starts(known, chosen, range(len(layer.operators))).order) if chosen.ends else calls(layer)
+    faster = [_faster(known, found, meeting) for meeting in found.meetings]
+    for rank in range(max(map(len, faster), default=0)):
+        chosen = _Strips({}, frozenset())
+        for one in faster:
+            chosen = chosen.joined(one[min(rank, len(one) - 1)]) if one else chosen
+        yield tuple(_Starts(known, chosen, range(len(layer.operators))).order)
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,8 @@ class _Strips:
         return _Strips({**self.ends, **other.ends}, self.backwards | other.backwards)
 
 
-def _fastest(known: _Kernels, found: _Meetings, meeting: tuple[int, ...]) -> _Strips:
-    """Strips of operators that meet, or of these and some in front of them: none where these are the fastest."""
+def _faster(known: _Kernels, found: _Meetings, meeting: tuple[int, ...]) -> list[_Strips]:
+    """Strips of operators that meet, or of these and some in front, that are faster than none, fastest first."""
     sets = [meeting]
     for _ in range(MOST_BEFORE):
         sets.append(found.with_writers(sets[-1]))
@@ -61,11 +66,12 @@ def _fastest(known: _Kernels, found: _Meetings, meeting: tuple[int, ...]) -> _St
         both = (_Strips(ends, order) for order in (frozenset[int](), frozenset(operators)))
         return [(_Starts(known, strips, between).cycles, count, strips) for strips in both]
 
-    best = _Starts(known, _Strips({}, frozenset()), between).cycles, 0, _Strips({}, frozenset())
-    best = min([best, *(one for count in COUNTS for one in tried(meeting, count))], key=lambda one: one[0])
-    for operators in dict.fromkeys(sets[1:]) if best[1] else ():
-        best = min([best, *tried(operators, best[1])], key=lambda one: one[0])
-    return best[2]
+    whole = _Starts(known, _Strips({}, frozenset()), between).cycles
+    faster = [one for count in COUNTS for one in tried(meeting, count) if one[0] < whole]
+    if faster:
+        count = min(faster, key=lambda one: one[0])[1]
+        faster += [one for more in dict.fromkeys(sets[1:]) for one in tried(more, count) if one[0] < whole]
+    return [one[2] for one in sorted(faster, key=lambda one: one[0])]
 
 
 class _Meetings:

@@ -11,6 +11,7 @@ import pytest
 from match.analysis.simulate import Kind, simulate
 from match.ir.group import Call, Links, calls, grouped, reads, rows_axis
 from match.ir.layer import Axis, Component, Dim, Group, Layer, Op, Operand, Padding, Role
+from match.mapping.group_plan import group_plan
 from match.mapping.memory import Memory
 from match.mapping.under_way import Lane
 from match.prediction.predict import predict
@@ -146,9 +147,19 @@ def test_nothing_is_cut_that_may_not_be_or_meets_nothing(first: Lane, second: La
     assert _strips(asked) == calls(asked.layer)
 
 
+def test_the_next_best_strips_are_taken_where_the_fastest_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem([CONV, ADD], ((~0,), (0,)), [(NE16, Unit(10, 5)), (CLUSTER, Unit(10, 5))])
+    assert isinstance(asked.cost_model, GroupCost)
+    fastest, *others = dict.fromkeys(strips(asked.layer, asked.cost_model))
+    monkeypatch.setattr(groups, "group_plan", lambda *given: None if given[-1].calls == fastest else group_plan(*given))
+    plan = group_schedule(asked).plan
+    assert plan
+    assert plan.calls == others[0]
+
+
 def _strips(asked: SearchProblem) -> tuple[Call, ...]:
     assert isinstance(asked.cost_model, GroupCost)
-    return strips(asked.layer, asked.cost_model)
+    return next(strips(asked.layer, asked.cost_model), calls(asked.layer))
 
 
 def random_group(rng: random.Random) -> SearchProblem:
@@ -187,7 +198,7 @@ def test_strips_are_never_slower_and_read_what_is_there(seed: int, monkeypatch: 
                     assert plan.ended[place] <= number or model.units[writer] == model.units[call.operator]
     cycles = predict(schedule, model).cycles
     assert cycles == pytest.approx(simulate(schedule, model).cycles, rel=1e-12)
-    monkeypatch.setattr(groups, "strips", lambda layer, _: calls(layer))
+    monkeypatch.setattr(groups, "strips", lambda *_: iter(()))
     assert cycles <= predict(group_schedule(asked), model).cycles
 
 
