@@ -22,7 +22,8 @@ def count(model: Path, target: str, platform: str, seed: int, flags: str) -> Net
         MatchError: if the network cannot be compiled, or the tools of the platform are missing.
     """
     ours, theirs = (
-        match.compile(model, target, modules=modules, numerics="exact") for modules in ((MODULE,), tuple[str, ...]())
+        match.compile(model, target, modules=modules, numerics="exact", fuse=False)
+        for modules in ((MODULE,), tuple[str, ...]())
     )
     rng = np.random.default_rng(seed)
     inputs = {

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "tflite" / "networks"
 NETWORKS = sorted(FOLDER.glob("*.tflite"))
 FUNCTION = re.compile(r"^static int32_t (\w+)\(([^)]*)\) \{$", re.MULTILINE)
 KEPT = re.compile(r"int64_t\* (?!input|constants|output)\w+")
-CASES = list(itertools.product((path.stem for path in NETWORKS), ("cortex_m4", "gap9", "diana")))
+CASES = [*itertools.product((path.stem for path in NETWORKS), ("cortex_m4", "gap9")), ("lstm", "diana")]
 EACH_RUN = {("vit", "cortex_m4"), ("efficientnet_int16", "gap9"), ("lstm", "diana")}
 
 

@@ -283,10 +283,14 @@ def _as_given(compiled: CompiledModel) -> list[LayerDecision]:
 
 
 def _by_first_input(compiled: CompiledModel) -> Iterator[tuple[int, LayerDecision]]:
-    """The layers as they are executed, each with the number of the first network input that it is computed of."""
+    """The layers as they are executed, each with the number of the first network input that it is computed of.
+
+    Of what one of several conversions of layouts reads nothing is known, which is no input.
+    """
     first: list[int] = []
     for row, decision in zip(compiled.report.layers, compiled.layers, strict=True):
-        first.append(min((*row.network_inputs, *(first[place] for place in row.reads)), default=0))
+        known = (*row.network_inputs, *(first[place] for place in row.reads))
+        first.append(min(known, default=len(compiled.inputs)))
         yield first[-1], decision
 
 
