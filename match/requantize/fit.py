@@ -73,6 +73,8 @@ def _fitters(requantizer: Requantizer) -> tuple[_Fitter, ...]:
             return (high_words,)
         case Products.SPLIT:
             return (split,)
+        case Products.ROWS:  # no function of the accumulator: `match.requantize.rows` fits it to pairs of bytes
+            return ()
         case Products.WHOLE:
             return same_slope, narrow if requantizer.multiplier_bits else shifted
 
