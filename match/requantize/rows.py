@@ -61,7 +61,8 @@ def rows(
     slope = float(plain.multiplier[0]) / 2.0 ** float(plain.shift[0])
     offset = float(plain.bias[0]) / 2.0 ** float(plain.shift[0])
     reach = max(abs(at * slope + offset) for at in np.multiply.outer(b[[0, -1]], x[[0, -1]]).flat) + 1
-    by_sum, by_multiplier = WORD - 1 - np.log2(reach), WORD - 1 - ROW_SHIFT - np.log2(slope)
+    steepest = slope * (1 + _MULTIPLIERS / _APART)
+    by_sum, by_multiplier = WORD - 1 - np.log2(reach), WORD - 1 - ROW_SHIFT - np.log2(steepest)
     shift = int(np.floor(min(by_sum, by_multiplier, requantizer.shift[1])))
     if shift < requantizer.shift[0]:
         return None

@@ -61,6 +61,20 @@ def test_rows_are_the_layer(seed: int) -> None:
     assert np.array_equal(by_words(packed, zero_points, clip[1]), own(acc[..., None])[..., 0])
 
 
+@pytest.mark.parametrize("halvings", [7, 8, 9, 10, 16])
+@pytest.mark.parametrize("off", [0.0, -1e-6, 1e-6, -3e-6])
+def test_factors_about_powers_of_two(halvings: int, off: float) -> None:
+    """Where there are such lines, as for the powers themselves: multipliers fit words with a sign, nearly the largest."""
+    own, zero_points = layer((1 + off) / 2**halvings, 3), ZeroPoints(3, 100)
+    acc = products(zero_points)
+    found = rows(own, zero_points, acc.min().reshape(1), acc.max().reshape(1), ROWS)
+    if found is None:
+        assert off
+        return
+    packed = requantization(LayerConstants(zero_points, found[0]), ROWS, {Dim.K: (0, 1)})
+    assert np.array_equal(by_words(packed, zero_points, 255), own(acc[..., None])[..., 0])
+
+
 def test_a_layer_that_is_no_such_line_has_none() -> None:
     """A correction of negative products, a lowest output above 0, a sum that fits no word, and factors below 0."""
     own, zero_points, ends = layer(1 / 300, 20), ZeroPoints(100, 7), (np.array([-30_000]), np.array([40_000]))
