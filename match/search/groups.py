@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from match.errors import NoMappingError
+from match.ir.layer import Layer
 from match.mapping.group_plan import GroupPlan, Order, group_plan, least_bytes, one_by_one
 from match.mapping.schedule import Placement, Schedule
 from match.mapping.under_way import ends
@@ -30,16 +34,14 @@ def group_schedule(problem: SearchProblem) -> Schedule:
         raise NoMappingError(layer.name, "is a group, whose operators have cost models of their own")
     sizes = model.sizes(layer)
 
-    def planned(order: Order, *parts: int) -> list[GroupPlan]:
-        plans = (group_plan(layer, problem.operands, inner, sizes, part, order) for part in parts)
-        return [plan for plan in plans if plan is not None]
-
     def tried(*parts: int) -> list[GroupPlan]:
-        waiting = one_by_one(layer)
-        late = Order(waiting.calls, ends(layer, waiting.calls, model.lanes))
-        in_strips = (Order(calls, ends(layer, calls, model.lanes)) for calls in strips(layer, model))
-        fitting = (plans for order in in_strips if (plans := planned(order, *parts)))
-        return [*planned(waiting, *parts), *planned(late, *parts), *next(fitting, ())]
+        def planned(order: Order) -> list[GroupPlan]:
+            plans = (group_plan(layer, problem.operands, inner, sizes, part, order) for part in parts)
+            return [plan for plan in plans if plan is not None]
+
+        whole, in_strips = _orders(layer, model)
+        fitting = filter(None, map(planned, in_strips))
+        return [*chain.from_iterable(map(planned, whole)), *next(fitting, ())]
 
     plans = tried(*PART_BYTES) or tried(1)
     found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans)]
@@ -52,6 +54,13 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if problem.objective == "energy":
         return min(zip(found, costs, strict=True), key=lambda one: (one[1].energy or 0.0, one[1].cycles))[0]
     return min(zip(found, costs, strict=True), key=lambda one: one[1].cycles)[0]
+
+
+def _orders(layer: Layer, model: GroupCost) -> tuple[list[Order], Iterator[Order]]:
+    """Orders of the kernel calls of whole operators, all of which are tried, and those in strips, fastest first."""
+    waiting = one_by_one(layer)
+    late = Order(waiting.calls, ends(layer, waiting.calls, model.lanes))
+    return [waiting, late], (Order(own, ends(layer, own, model.lanes)) for own in strips(layer, model))
 
 
 def _scheduled(problem: SearchProblem, plan: GroupPlan) -> Schedule:

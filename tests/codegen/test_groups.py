@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -77,12 +77,12 @@ def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pyt
     assert max(parted) > 2
 
 
-def _any_order(rng: random.Random) -> Callable[[Layer, GroupCost], list[Order]]:
+def _any_order(rng: random.Random) -> Callable[[Layer, GroupCost], tuple[list[Order], Iterator[Order]]]:
     """What stands in for the orders that the search tries."""
 
-    def orders(layer: Layer, model: GroupCost) -> list[Order]:
+    def orders(layer: Layer, model: GroupCost) -> tuple[list[Order], Iterator[Order]]:
         own = random_calls(rng, layer, [lane.by_rows for lane in model.lanes])
-        return [Order(own, ends(layer, own, model.lanes))]
+        return [Order(own, ends(layer, own, model.lanes))], iter(())
 
     return orders
 

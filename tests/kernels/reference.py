@@ -339,8 +339,9 @@ def narrow_requantization(rng: np.random.Generator, acc: Ints, clip: tuple[int, 
     """Parameters that spread the accumulators over the outputs, whose products and sums fit 32 bits."""
     flat = acc.reshape(-1, acc.shape[-1])
     low, high = flat.min(axis=0), flat.max(axis=0)
-    slope = rng.uniform(150, 400, len(low)) / (high - low + 1)
-    room = np.maximum(slope * np.abs(flat).max(axis=0), 1024.0)
+    largest = np.maximum(np.abs(flat).max(axis=0), 1)
+    slope = np.minimum(rng.uniform(150, 400, len(low)) / (high - low + 1), 2.0**29 / largest)
+    room = np.maximum(slope * largest, 1024.0)
     shift = np.floor(rng.uniform(0.0, 30 - np.log2(room))).astype(np.int64)
     multiplier = np.floor(slope * np.exp2(shift)).astype(np.int64) * rng.choice([1, 1, 1, -1], len(low))
     lowest = np.minimum(low * multiplier, high * multiplier)

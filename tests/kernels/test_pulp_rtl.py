@@ -374,7 +374,7 @@ def test_concatenations_are_shared_out(
 def test_pooling_is_shared_out(core: Simulator, op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> None:
     """The core of eight with most to do takes what the cost model says, banks aside."""
     case = Case(shapes.pool(op, k, size, f, stride), "split" if op is Op.AVG_POOL2D else "int64")
-    model = PulpClusterCost(cores=8, form=case.form, sharing=replace(Sharing.measured(), largest=0))
+    model = PulpClusterCost(cores=8, form=case.form)
     longest = max(called(core, case, number, 8)[0] for number in range(8))
     assert longest == pytest.approx(model.compute(case.layer, case.tile) / Sharing.measured().factor(8), rel=0.04)
 

@@ -64,7 +64,7 @@ def test_rows_are_the_layer(seed: int) -> None:
 @pytest.mark.parametrize("halvings", [7, 8, 9, 10, 16])
 @pytest.mark.parametrize("off", [0.0, -1e-6, 1e-6, -3e-6])
 def test_factors_about_powers_of_two(halvings: int, off: float) -> None:
-    """Where there are such lines, as for the powers themselves: multipliers fit words with a sign, nearly the largest."""
+    """Lines, which the powers themselves have: multipliers fit words with a sign, nearly the largest."""
     own, zero_points = layer((1 + off) / 2**halvings, 3), ZeroPoints(3, 100)
     acc = products(zero_points)
     found = rows(own, zero_points, acc.min().reshape(1), acc.max().reshape(1), ROWS)
