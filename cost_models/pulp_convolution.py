@@ -22,7 +22,7 @@ from match.target.cost import Tile, at_each, ceil_div, choose, choose_for, small
 
 
 def convolution(team: Team, layer: Layer, tile: Tile) -> float:
-    """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
+    """Cores share out blocks of two pixels by four channels; a core that has a row or less has no single pixel.
 
     A tile is taken to have as many windows beside the input as the layer, and its share of those above and below:
     where it lies changes nothing.

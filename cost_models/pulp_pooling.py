@@ -61,7 +61,7 @@ def _maximum(team: Team, layer: Layer, tile: Tile, channels: int) -> float:
 
 
 def float_average(team: Team, tile: Tile) -> float:
-    """Outputs are shared out. Of an even number of values, one sum in so many is a half, which float32 decides."""
+    """Cores share out the outputs. Of an even number of values, some means are halves, which float32 computes."""
     cycles, count = team.cycles, tile.fy * tile.fx
     share = ceil_div(tile.oy * tile.ox * tile.k, team.cores)
     halves = (1 - count % 2) / count

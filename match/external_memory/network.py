@@ -42,7 +42,7 @@ _ATTEMPTS = 6
 _FAR_OFF = 2.0
 """Times the cost of the cheapest way that another one may have: smaller chains took half of the waits at most."""
 
-_PATIENCE = 4
+PATIENCE = 4
 """After so many ways that fit and are no cheaper than one before, no smaller chains and groups are tried."""
 
 MUCH_LESS = 0.75
@@ -138,7 +138,7 @@ def place_cheapest(
         if placed and trial.is_far_off(placed):
             continue
         limit, best, missed = base.chosen.joined, placed, 0
-        while limit is not None and missed < _PATIENCE and (smaller := base.less_joined(limit, stopwatch)):
+        while limit is not None and missed < PATIENCE and (smaller := base.less_joined(limit, stopwatch)):
             found = trial.consider(smaller.cost, smaller.cut, asked)
             if trial.is_cheaper(found, best):
                 best, missed = found, 0

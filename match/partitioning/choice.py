@@ -336,7 +336,7 @@ def _may_pay(offers: _AllOffers, target: MatchTarget, options: Options) -> bool:
 
 
 def _is_off_core(offers: _AllOffers, options: Options) -> bool:
-    """Whether a layer may not stay with TVM's C, as a module takes it and that is asked for."""
+    """Whether a layer must not be TVM's C: a module takes it, and the options ask for modules wherever one does."""
     return options.off_core and any(one.accepted for one in offers)
 
 

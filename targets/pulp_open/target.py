@@ -141,7 +141,8 @@ _CLOCK = 50e6
 _HYPER_ISSUE = 640
 """Cycles of the control core for a transfer of the HyperBus: it writes twelve registers, by instructions from L2.
 
-Counted on GVSoC around the calls of 14 transfers of an auto-encoder: 578 to start, 62 to see that all bytes are there.
+GVSoC counts 578 cycles in the call that starts a transfer, and 62 in the one that sees that all bytes are there: means
+of 14 transfers of an auto-encoder.
 """
 
 

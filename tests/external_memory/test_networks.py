@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
 from match.target.external_cost import external_cost
 from match.target.hardware import ProgramSize
+from tests.devtools.zoo.reference import small
 
 pytestmark = pytest.mark.cc
 
@@ -456,3 +458,13 @@ def test_waits_and_bytes_of_external_memory_are_in_the_energy(
 def memory_of_report(report: Report) -> MemoryPlanSummary:
     assert isinstance(report.memory, MemoryPlanSummary)
     return report.memory
+
+
+@pytest.mark.sweep
+def test_a_cheaper_way_comes_after_ones_that_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all smaller and smaller chains and groups none is cheaper than what is found before trials end."""
+    found: list[int] = []
+    for patience in (match.external_memory.network.PATIENCE, sys.maxsize, 1):
+        monkeypatch.setattr(match.external_memory.network, "PATIENCE", patience)
+        found.append(match.predict(small("mobilenet_v2", "uint8"), "gap8", l1=16000, l2=100 * 1024).totals.cycles)
+    assert found[0] == found[1] < found[2]
