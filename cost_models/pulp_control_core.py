@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_cycles import ALONE
 from match.ir.layer import Layer, Op
 from match.target.cost import CostModel, Energy, Tile
-
-
-def one_core() -> PulpClusterCost:
-    """The kernels on one core, with instructions and tensors at hand."""
-    return PulpClusterCost(cores=1, sharing=ALONE)
 
 
 class Stalls(NamedTuple):
@@ -42,7 +35,7 @@ class ControlCoreCost(CostModel):
     energy: what a cycle consumes, None where it is not known.
     """
 
-    kernels: CostModel = field(default_factory=one_core)
+    kernels: CostModel
     call: float = 180.0
     stalls: Stalls = AT_HAND
     stalls_by_kind: Mapping[Op, Stalls] = field(default_factory=dict[Op, Stalls], hash=False)

@@ -13,15 +13,39 @@ from match.cost_models.pulp_loops import (
     border_windows,
     columns_bytes,
     even,
+    is_pointwise,
     unaligned,
 )
-from match.cost_models.pulp_products import Product, product_of, share_of
+from match.cost_models.pulp_products import Product, pointwise, product_of, share_of
 from match.cost_models.pulp_team import Team
+from match.ir.attributes import ChannelGroups
 from match.ir.layer import Layer
 from match.target.cost import Tile, at_each, ceil_div, choose, choose_for, smaller
 
 
 def convolution(team: Team, layer: Layer, tile: Tile) -> float:
+    """Windows of one pixel are multiplied where they lie, others are laid out."""
+    return pointwise(team, tile) if is_pointwise(layer) else _laid_out_windows(team, layer, tile)
+
+
+def grouped(team: Team, layer: Layer, tile: Tile) -> float:
+    """Groups are computed one after the other."""
+    begin = team.cycles.group + (team.cycles.group_share if team.cores > 1 else 0)
+    return tile.k * (begin + convolution(team, layer, tile._replace(k=layer.get(ChannelGroups).outputs)))
+
+
+def columns_scratch(team: Team, _layer: Layer, tile: Tile) -> int:
+    """Bytes of the windows that each core lays out."""
+    scratch: int = team.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
+    return scratch
+
+
+def convolution_scratch(team: Team, layer: Layer, tile: Tile) -> int:
+    """Bytes of windows, if they are laid out."""
+    return 0 if is_pointwise(layer) else columns_scratch(team, layer, tile)
+
+
+def _laid_out_windows(team: Team, layer: Layer, tile: Tile) -> float:
     """Cores share out blocks of two pixels by four channels; a core that has a row or less has no single pixel.
 
     A tile is taken to have as many windows beside the input as the layer, and its share of those above and below:

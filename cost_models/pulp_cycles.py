@@ -11,20 +11,14 @@ from dataclasses import dataclass, fields
 from typing import Literal, Self
 
 from match.cost_models.measured import measured
-from match.cost_models.pulp_int16 import INT16_ELEMENTS
 from match.cost_models.pulp_loops import (
     WORD,
     copied_column,
     crossing,
-    is_pointwise,
-    is_small_map,
     pixels_apart,
     step,
     turned_columns,
-    whole,
-    widened,
 )
-from match.ir.attributes import Broadcast
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
@@ -575,11 +569,6 @@ LARGE = frozenset(
 """Kernels, by fields of `Sharing`, whose code takes much of a cache: convolutions and products."""
 
 
-PRODUCTS_INT16 = frozenset({Op.CONV2D, Op.GROUPED_CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE})
-ELEMENTS_INT16 = frozenset({*INT16_ELEMENTS, Op.SOFTMAX})
-"""Operators of 16 bits that share out products, and elements."""
-
-
 @dataclass(frozen=True)
 class Sharing:
     """What cores lose in a cluster, beside one that has L1 and instructions at hand.
@@ -677,18 +666,10 @@ class Sharing:
         """As they were fitted."""
         return cls(**measured("sharing"))
 
-    def factor(self, cores: int, layer: Layer | None = None) -> float:
-        """What the cycles of a kernel are multiplied with, that of an operator or any."""
-        return 1 + (self.waits if layer is None else self._waits(layer)) * (cores - 1) / 7
-
-    def _waits(self, layer: Layer) -> float:
-        if layer.op in (Op.LSTM, Op.GRU):
-            return self.recurrent
-        if layer.input_dtype == "int16" and layer.op in PRODUCTS_INT16:
-            return self.waits_int16
-        if layer.input_dtype == "int16" and layer.op in ELEMENTS_INT16:
-            return self.elements_int16
-        return self.waits
+    def factor(self, cores: int, waits: str = "waits") -> float:
+        """What the cycles of a kernel are multiplied with, by the field that has the share of its waits."""
+        share: float = getattr(self, waits)
+        return 1 + share * (cores - 1) / 7
 
     def of_tables(self, cores: int) -> float:
         """What the cycles of a byte that is looked up are multiplied with, beside `factor`."""
@@ -702,13 +683,12 @@ class Sharing:
         """What the cycles of an operator's transfers are multiplied with."""
         return 1 + (self.arriving * (cores - 1) / 7 if op is Op.DENSE else 0)
 
-    def calls(self, operators: Sequence[Layer], cores: int) -> list[float]:
-        """Cycles in which an offload loads the instructions of each operator's kernel."""
+    def calls(self, kernels: Sequence[str]) -> list[float]:
+        """Cycles in which an offload loads the instructions of each call's kernel, by the fields of first calls."""
         found: list[float] = []
         called: set[str] = set()
         before = ""
-        for operator in operators:
-            kernel = self._kernel(operator, cores)
+        for kernel in kernels:
             first: float = getattr(self, kernel)
             share = 0.0
             if kernel not in called:
@@ -720,50 +700,14 @@ class Sharing:
             before = kernel
         return found
 
-    def held(self, operators: Sequence[Layer], cores: int) -> list[bool]:
+    @staticmethod
+    def held(kernels: Sequence[str]) -> list[bool]:
         """Whether caches still hold what each call needs: that of a small kernel called again, behind a small one."""
-        kernels = [self._kernel(operator, cores) for operator in operators]
         before = ["", *kernels]
         return [
             kernel in before[: number + 1] and not LARGE & {kernel, before[number]}
             for number, kernel in enumerate(kernels)
         ]
-
-    @staticmethod
-    def _kernel(layer: Layer, cores: int) -> str:
-        """The field that has the first call of an operator's kernel."""
-        if layer.input_dtype == "int16" and layer.op in PRODUCTS_INT16:
-            return "depthwise_int16" if layer.op is Op.DEPTHWISE_CONV2D else "product_int16"
-        if layer.input_dtype == "int16" and layer.op in ELEMENTS_INT16 and layer.op is not Op.ADD:
-            return "element_int16"
-        match layer.op:
-            case Op.CONV2D | Op.GROUPED_CONV2D:
-                return "pointwise" if is_pointwise(layer) else "convolution"
-            case Op.DEPTHWISE_CONV2D:
-                if is_small_map(layer, whole(layer)):
-                    return "small_maps"
-                return "depthwise" if widened(layer) is None else "widened"
-            case Op.ADD | Op.MULTIPLY if layer.get(Broadcast).kind:
-                return "lines"
-            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:
-                return "addition"
-            case Op.AVG_POOL2D | Op.FLOAT_AVG_POOL2D:
-                return "averages"
-            case Op.MAX_POOL2D:
-                return "maxima"
-            case Op.CONCATENATE:
-                return "concatenation"
-            case Op.TRANSPOSE | Op.SLICE | Op.GATHER:
-                return "moved"
-            case Op.DENSE:
-                # Fours of channels of several rows are computed by the loops of convolutions.
-                return "pointwise" if layer.oy * layer.ox > 1 and layer.k >= 4 * cores else "dense"
-            case Op.MATRICES:
-                return "matrices"
-            case Op.LSTM | Op.GRU | Op.GRU_RESET_FIRST:
-                return "lstm"
-            case _:
-                return "other"
 
 
 ALONE = Sharing(*[0] * len(fields(Sharing)))

@@ -25,6 +25,7 @@ from match.cost_models.pulp_loops import (
     LEAST_INNER,
     STRIP_READS,
     WORD,
+    align4,
     is_lone,
     is_narrow,
     is_small_map,
@@ -38,13 +39,32 @@ from match.cost_models.pulp_loops import (
     turned,
     widened,
 )
+from match.cost_models.pulp_team import Team
 from match.ir.layer import Layer
 from match.target.cost import Tile, ceil_div, choose, smaller
 
 
+def depthwise(team: Team, layer: Layer, tile: Tile) -> float:
+    """Strips of outputs, or windows that are gathered."""
+    fetched = team.sharing.phase * (team.cores - 1) / 7
+    gathered = team.sharing.of_gathered(team.cores)
+    return Depthwise(team.cores, team.form, team.listed, team.cycles, fetched, gathered).work(layer, tile)
+
+
+def depthwise_scratch(team: Team, layer: Layer, tile: Tile) -> int:
+    """Bytes of what cores gather, of a filter that is widened, and of maps that are narrower than strips."""
+    columns = team.cores * align4(tile.fx * seen_rows(layer, tile))
+    wide = widened(layer)
+    if wide is None:
+        return columns
+    some = (wide.fy == 5 or wide.stride[0] == 2) and not is_lone(layer)
+    narrow = STRIP_READS * tile.iy * tile.k if some else 0
+    return columns + align4(wide.fy * wide.fx * tile.k) + narrow
+
+
 @dataclass(frozen=True)
 class Depthwise:
-    """Cycles of the busiest core beside those of the call, by fields of `PulpClusterCost`.
+    """Cycles of the busiest core beside those of the call, by fields of `Team`.
 
     fetched: cycles in which instructions arrive for each convolution that a filter with holes is taken apart into.
     gathered: what the cycles of gathered windows are multiplied with.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from match.cost_models.pulp_cycles import (
     COPIED_BYTES,
     COPIED_RUN,
@@ -12,12 +14,73 @@ from match.cost_models.pulp_cycles import (
     MANY_RUNS,
     ROUNDED_BEGIN,
     ROUNDED_SLOPES,
+    looked_up,
 )
 from match.cost_models.pulp_loops import WORD, align4
 from match.cost_models.pulp_team import Team
-from match.ir.attributes import Broadcast, Concatenation, Gathering
+from match.ir.attributes import Broadcast, Concatenation, Gathering, LookupTable
 from match.ir.layer import Layer
 from match.target.cost import Tile, ceil_div, choose, larger, smaller
+
+
+def by_element(cycles: str) -> Callable[[Team, Layer, Tile], float]:
+    """Operators whose elements each take as long as a field of `KernelCycles` says."""
+    return lambda team, layer, tile: elements(team, layer, tile, getattr(team.cycles, cycles))
+
+
+def by_row(row: str, element: str) -> Callable[[Team, Layer, Tile], float]:
+    """Operators whose pixels are shared out: fields of `KernelCycles` for a pixel, and for each of its channels."""
+
+    def work(team: Team, _layer: Layer, tile: Tile) -> float:
+        pixel: float = getattr(team.cycles, row) + getattr(team.cycles, element) * tile.k
+        return ceil_div(tile.oy * tile.ox, team.cores) * pixel
+
+    return work
+
+
+def addition(team: Team, layer: Layer, tile: Tile) -> float:
+    """Of two tensors, or of one with a pixel or channel."""
+    if _has_lines(team, layer):
+        return lines_of_one(team, layer, tile)
+    cycles = team.cycles
+    each = {"int32": cycles.add, "split": cycles.add_split}.get(team.form, cycles.add_int64)
+    return cycles.addition + elements(team, layer, tile, each)
+
+
+def multiplication(team: Team, layer: Layer, tile: Tile) -> float:
+    """Of two tensors, or of one with a pixel or channel."""
+    if _has_lines(team, layer):
+        return lines_of_one(team, layer, tile)
+    alone = team.cycles.multiply_alone if team.listed and team.form in LINES else 0
+    each = team.by_form("multiply") + alone + looked_up(team.listed)
+    return team.cycles.addition + elements(team, layer, tile, each)
+
+
+def squared_difference(team: Team, layer: Layer, tile: Tile) -> float:
+    """Of two tensors."""
+    each = team.cycles.squared_difference + team.requantize + looked_up(team.listed)
+    return team.cycles.addition + elements(team, layer, tile, each)
+
+
+def loads_addition(layer: Layer, _cores: int) -> str:
+    """The kernels of additions and multiplications: of two tensors, or of one with a pixel or channel."""
+    return "lines" if layer.get(Broadcast).kind else "addition"
+
+
+def lookup(team: Team, layer: Layer, tile: Tile) -> float:
+    """Bytes through a table; where it turns signs, words, if they are many."""
+    bytes_of_table = looked_up_bytes(team, layer, tile)
+    if not layer.get(LookupTable).turns_signs:
+        return bytes_of_table
+    signs = team.cycles.signs + elements(team, layer, tile, team.cycles.sign)
+    enough = tile.oy * tile.ox * tile.k >= ENOUGH_SIGNS * team.cores
+    return choose(enough, signs, bytes_of_table)
+
+
+def channel_lookup(team: Team, layer: Layer, tile: Tile) -> float:
+    """Bytes through a table of each channel."""
+    rows = ceil_div(tile.oy * tile.ox, team.cores) * team.cycles.channel_lookup_pixel
+    return rows + elements(team, layer, tile, team.cycles.channel_lookup)
 
 
 def elements(team: Team, layer: Layer, tile: Tile, each: float) -> float:
@@ -96,12 +159,12 @@ def concatenation(team: Team, layer: Layer, tile: Tile) -> float:
     pixels, cycles = tile.oy * tile.ox, team.cycles.concatenation
     both = (layer.input_channels, layer.k - layer.input_channels)
     for channels, same in zip(both, layer.get(Concatenation).unchanged or (False, False), strict=True):
-        looked_up = _runs_of_bytes(team, pixels, pixels * channels)
+        by_table = _runs_of_bytes(team, pixels, pixels * channels)
         if same:
             words = _runs_of_bytes(team, pixels, pixels * channels, copied=True, apart=layer.k % WORD > 0)
             enough = pixels * channels >= ENOUGH_SIGNS * team.cores
-            looked_up = choose(enough, team.cycles.signs + words, looked_up)
-        cycles = cycles + looked_up
+            by_table = choose(enough, team.cycles.signs + words, by_table)
+        cycles = cycles + by_table
     return cycles
 
 
@@ -116,6 +179,11 @@ def gathered(team: Team, layer: Layer, tile: Tile) -> float:
     return runs * team.cycles.gathered_run + pixels * column + copies + apart
 
 
+def _has_lines(team: Team, layer: Layer) -> bool:
+    """Whether an input has one pixel or channel, and the form has a kernel for that."""
+    return bool(layer.get(Broadcast).kind) and team.form in LINES and not team.listed
+
+
 def _begun(team: Team, runs: int) -> int:
     """Runs of a core that lie behind a gap: elements are shared out, and runs with them."""
     return ceil_div(runs, team.cores) - (runs == 1)
@@ -127,7 +195,7 @@ def _largest_part(team: Team, elements: int) -> int:
     return share
 
 
-def normalization(team: Team, tile: Tile) -> float:
+def normalization(team: Team, _layer: Layer, tile: Tile) -> float:
     """Rows are shared out; of few rows the channels, whose sums every core makes (match_pulp_normalize.c)."""
     rows = tile.oy * tile.ox
     sums = team.cycles.normalized_row + team.cycles.normalized_sums * tile.k

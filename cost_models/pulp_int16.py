@@ -12,9 +12,6 @@ from match.ir.attributes import ChannelGroups
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, ceil_div
 
-INT16_ELEMENTS = frozenset({Op.ADD, Op.MULTIPLY, Op.REQUANTIZE, Op.LEAKY_RELU, Op.LOGISTIC, Op.TANH})
-"""Operators of 16 bits whose elements are shared out."""
-
 _PAIR = 9
 """Two products of each of four channels: a load of activations, four loads of weights, four dot products."""
 
@@ -115,41 +112,43 @@ class Int16Cycles:
         """As they were measured."""
         return cls(**measured("int16"))
 
-    def work(self, layer: Layer, tile: Tile, cores: int) -> float:
-        """Cycles of the core that has most of a tile; windows have the rows and columns they have in the mean."""
-        if layer.op is Op.LSTM:
-            return self._lstm(tile, cores)
-        if layer.op is Op.SOFTMAX:
-            return ceil_div(tile.oy * tile.ox, cores) * (self.softmax_row + tile.k * self.softmax)
-        if layer.op is Op.GROUPED_CONV2D:
-            return tile.k * self._products(layer, tile._replace(k=layer.get(ChannelGroups).outputs), cores)
-        if layer.op in (Op.CONV2D, Op.DENSE):
-            return self._products(layer, tile, cores)
-        return self._channelwise(layer, tile, cores)
+    def softmax_rows(self, _layer: Layer, tile: Tile, cores: int) -> float:
+        """Pixels are shared out."""
+        return ceil_div(tile.oy * tile.ox, cores) * (self.softmax_row + tile.k * self.softmax)
 
-    def _lstm(self, tile: Tile, cores: int) -> float:
+    def grouped(self, layer: Layer, tile: Tile, cores: int) -> float:
+        """Groups are computed one after the other."""
+        return tile.k * self.products(layer, tile._replace(k=layer.get(ChannelGroups).outputs), cores)
+
+    def lstm(self, _layer: Layer, tile: Tile, cores: int) -> float:
         """Units are shared out; in the first step states are zero and not multiplied."""
         fed, back = (self.lstm_sums + _PAIR * (n // 2) + self.lstm_odd * (n % 2) for n in (tile.c, tile.k))
         unit = tile.oy * (self.lstm_unit + fed) + (tile.oy - 1) * back
         return tile.oy * self.lstm_step + tile.ox * ceil_div(tile.k, cores) * unit
 
-    def _channelwise(self, layer: Layer, tile: Tile, cores: int) -> float:
-        """Cycles of a depthwise convolution or a pooling."""
+    def strips(self, layer: Layer, tile: Tile, cores: int) -> float:
+        """A depthwise convolution; windows have the rows and columns they have in the mean."""
         rows, columns = _seen(layer, 0), _seen(layer, 1)
         fours, ones = divmod(tile.k, 4)
-        share = self._share(tile, cores)
-        if layer.op is Op.DEPTHWISE_CONV2D:
-            four = self.depthwise_four + rows * (self.depthwise_four_row + columns * self.depthwise_four_tap)
-            one = self.depthwise_one + rows * (self.depthwise_row + columns * self.depthwise_tap)
-            return self.depthwise + share * (self.depthwise_pixel + fours * four + ones * one)
-        if layer.op is Op.AVG_POOL2D:
-            taps = rows * columns * (fours * self.average_four + ones * self.average_one)
-            outputs = fours * self.average_block + ones * self.average_rest + (fours + ones) * rows * self.average_row
-            return self.average + share * (self.average_pixel + outputs + taps)
-        taps = rows * columns * (fours * self.maximum_four + ones * self.maximum_one)
-        return share * (self.maximum_pixel + (fours + ones) * self.maximum_block + taps)
+        four = self.depthwise_four + rows * (self.depthwise_four_row + columns * self.depthwise_four_tap)
+        one = self.depthwise_one + rows * (self.depthwise_row + columns * self.depthwise_tap)
+        return self.depthwise + self._share(tile, cores) * (self.depthwise_pixel + fours * four + ones * one)
 
-    def _products(self, layer: Layer, tile: Tile, cores: int) -> float:
+    def averages(self, layer: Layer, tile: Tile, cores: int) -> float:
+        """An average pooling."""
+        rows, columns = _seen(layer, 0), _seen(layer, 1)
+        fours, ones = divmod(tile.k, 4)
+        taps = rows * columns * (fours * self.average_four + ones * self.average_one)
+        outputs = fours * self.average_block + ones * self.average_rest + (fours + ones) * rows * self.average_row
+        return self.average + self._share(tile, cores) * (self.average_pixel + outputs + taps)
+
+    def maxima(self, layer: Layer, tile: Tile, cores: int) -> float:
+        """A max pooling."""
+        fours, ones = divmod(tile.k, 4)
+        taps = _seen(layer, 0) * _seen(layer, 1) * (fours * self.maximum_four + ones * self.maximum_one)
+        return self._share(tile, cores) * (self.maximum_pixel + (fours + ones) * self.maximum_block + taps)
+
+    def products(self, layer: Layer, tile: Tile, cores: int) -> float:
         """Cycles of a convolution or dense layer, or a group of one."""
         rows, columns = _seen(layer, 0), _seen(layer, 1)
         fours, ones = divmod(tile.k, 4)

@@ -60,7 +60,7 @@ def _maximum(team: Team, layer: Layer, tile: Tile, channels: int) -> float:
     return cycles.maximum_pixel + choose(fours > 0, whole, few)
 
 
-def float_average(team: Team, tile: Tile) -> float:
+def float_average(team: Team, _layer: Layer, tile: Tile) -> float:
     """Cores share out the outputs. Of an even number of values, some means are halves, which float32 computes."""
     cycles, count = team.cycles, tile.fy * tile.fx
     share = ceil_div(tile.oy * tile.ox * tile.k, team.cores)

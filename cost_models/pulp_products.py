@@ -23,6 +23,7 @@ from match.cost_models.pulp_cycles import (
 )
 from match.cost_models.pulp_loops import WORD, crossing, even, last_step, short_step, step
 from match.cost_models.pulp_team import Team
+from match.ir.layer import Layer
 from match.target.cost import Tile, ceil_div, choose, smaller
 
 
@@ -164,6 +165,16 @@ def share_of(team: Team, rows: int, columns: int, channels: int) -> float:
     return ceil_div(rows * units, team.cores) / units
 
 
+def dense(team: Team, _layer: Layer, tile: Tile) -> float:
+    """Output channels are shared out, in blocks for all rows; a single row has loops of its own."""
+    rows = tile.oy * product_of(team, ceil_div(tile.k, team.cores), tile.c, tile).cycles(tile.ox)
+    if team.form not in LAST_OUTPUT:
+        return rows
+    words = is_fast(team, tile) & (tile.c % WORD == 0) & (tile.c >= 2 * WORD)
+    row = row_of_words(team, tile) - team.cycles.call  # which is in its constant
+    return choose(words & (tile.oy * tile.ox == 1), row, rows)
+
+
 def pointwise(team: Team, tile: Tile) -> float:
     """Pairs of pixels by fours of channels are shared out."""
     product = product_of(team, tile.k, tile.c, tile)
@@ -176,7 +187,7 @@ def pointwise(team: Team, tile: Tile) -> float:
     return products * begin + share * (product.call - begin) + share * pairs
 
 
-def matrices(team: Team, tile: Tile) -> float:
+def matrices(team: Team, _layer: Layer, tile: Tile) -> float:
     """Units of four rows of the second matrix and two of the first are shared out, those of a four one by one."""
     cycles = team.cycles
     words, rest = divmod(tile.c, WORD)

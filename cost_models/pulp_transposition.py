@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from match.cost_models.pulp_cycles import KernelCycles
 from match.cost_models.pulp_loops import WORD, crossing, turned_columns
+from match.cost_models.pulp_team import Team
 from match.ir.attributes import Transposition
 from match.ir.layer import Layer
 from match.target.cost import Tile, ceil_div, choose, larger, smaller
 
 
-def transposition(layer: Layer, tile: Tile, cores: int, cycles: KernelCycles) -> float:
+def transposition(team: Team, layer: Layer, tile: Tile) -> float:
     """Cycles beside those of the call."""
-    size = layer.get(Transposition).element_bytes
+    size, cores, cycles = layer.get(Transposition).element_bytes, team.cores, team.cycles
     return _bytes(tile, cores, cycles) if size == 1 else _units(size, tile, cores, cycles)
 
 

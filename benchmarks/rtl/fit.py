@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rtl.case import Case
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import KernelCycles
+from match.targets.pulp.cluster import COST
 
 COUNTED = (
     *("run", "group_share", "turned_share", "high", "squared_difference"),
@@ -35,7 +35,7 @@ def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) ->
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
     lists = case.tensors.lists
     listed = 0 if lists is None else lists.count / len(lists.begins)
-    model = PulpClusterCost(cores=cores, form=case.form, listed=listed, cycles=cycles or KernelCycles.measured())
+    model = replace(COST, cores=cores, form=case.form, listed=listed, cycles=cycles or KernelCycles.measured())
     return model.compute(case.layer, case.tile)
 
 

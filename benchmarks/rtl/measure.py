@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import numpy.typing as npt
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import HERE
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import is_pointwise, widened
 from match.errors import ToolchainError
 from match.ir.attributes import Broadcast, ChannelGroups, Transposition
 from match.ir.layer import Layer, Op
+from match.targets.pulp.cluster import COST
 
 REQUEST = 0x40000
 _ARRAYS = 0x40100
@@ -58,7 +59,7 @@ def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int
         ToolchainError: the kernel takes more scratch than the cost model says.
     """
     layer, tensors = case.layer, case.tensors
-    scratch = PulpClusterCost(cores=cores).scratch(layer, case.tile)
+    scratch = replace(COST, cores=cores).scratch(layer, case.tile)
     empty = bytes(tensors.expected.nbytes)
     lists = (b"", b"") if tensors.lists is None else (tensors.lists.begins.tobytes(), tensors.lists.words.tobytes())
     arrays = (

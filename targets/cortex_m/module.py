@@ -16,6 +16,7 @@ from match.target.operands import ADDEND, INPUT, standard_operands
 from match.target.tile_constants import Spans, pack, parameter_bytes
 from match.targets.cortex_m.operators import FORMS, LONG, LONG_SIGNED, WEIGHTED, Kernels
 from match.targets.pulp.kernels import PulpKernels
+from match.targets.pulp.operators import kernel_cost
 
 _OF_BYTES = frozenset({Op.MAX_POOL2D, Op.LOOKUP, Op.OWN})
 """Operators whose kernels requantize nothing, and those that an author adds."""
@@ -30,7 +31,7 @@ class CortexM(PulpKernels):
 
     def __init__(self, cost: CortexMCost) -> None:
         """A core with the cycles that are given."""
-        super().__init__(PulpClusterCost(cores=1), cost)
+        super().__init__(PulpClusterCost(cores=1, kernels=kernel_cost), cost)
         self.peak_macs = None
         self._kernels = Kernels(cost.vectors)
         self._cost = cost

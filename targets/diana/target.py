@@ -16,7 +16,7 @@ from match.target.sources import c_files
 from match.targets.diana.digital import Digital
 from match.targets.diana.memory import L1, L2
 from match.targets.pulp.chip import PULP_KERNELS
-from match.targets.pulp.control_core import ControlCore
+from match.targets.pulp.control_core import ONE_CORE, ControlCore
 
 _SOURCES = (
     "kernels/host/match_host_arena.c",
@@ -59,7 +59,7 @@ class Diana(MatchTarget):
         """With the DMA, the clock and the pJ that are given."""
         self.modules: tuple[HwModule, ...] = (
             Digital(dma, energy.of_digital()),
-            ControlCore(ControlCoreCost(energy=energy.of_core())),
+            ControlCore(ControlCoreCost(ONE_CORE, energy=energy.of_core())),
         )
         self.clock_hz = clock_hz
         self.cpu_cost_model: CpuCostModel = replace(DIANA_CORE, energy=energy.of_core())

@@ -14,7 +14,7 @@ from match.targets.gap8.memory import L1, L1_BYTES, L2
 from match.targets.pulp import chip
 from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
-from match.targets.pulp.control_core import ControlCore
+from match.targets.pulp.control_core import ONE_CORE, ControlCore
 from match.targets.pulp.external import hyperram
 from match.targets.pulp.memory import ClusterSettings, scratchpad
 
@@ -45,7 +45,7 @@ class Gap8(MatchTarget):
         cost = replace(pulp_cluster.COST, cores=cluster.cores, offload=cluster.offload, dma=dma, consumption=energy)
         self.modules: tuple[HwModule, ...] = (
             Cluster(scratchpad(L1_BYTES, cluster.cores), cost),
-            ControlCore(ControlCoreCost(energy=energy.of_core())),
+            ControlCore(ControlCoreCost(ONE_CORE, energy=energy.of_core())),
         )
         self.clock_hz = clock_hz
         self.external = hyperram(clock_hz)

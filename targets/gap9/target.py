@@ -16,7 +16,7 @@ from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
 from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
-from match.targets.pulp.control_core import ControlCore
+from match.targets.pulp.control_core import ONE_CORE, ControlCore
 from match.targets.pulp.external import hyperram
 from match.targets.pulp.memory import ClusterSettings, scratchpad
 
@@ -58,7 +58,7 @@ class Gap9(MatchTarget):
         self.modules: tuple[HwModule, ...] = (
             Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, consumption=energy)),
             Ne16(l1, replace(ne16.COST, **shared, dma=dma, consumption=energy)),
-            ControlCore(ControlCoreCost(energy=energy.of_core())),
+            ControlCore(ControlCoreCost(ONE_CORE, energy=energy.of_core())),
         )
         self.clock_hz = clock_hz
         self.external = hyperram(clock_hz)

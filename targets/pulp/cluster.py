@@ -8,8 +8,9 @@ from match.mapping.memory import Memory
 from match.target.hardware import ComputeApi, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.targets.pulp.kernels import PulpKernels
 from match.targets.pulp.memory import CORES, L1_API
+from match.targets.pulp.operators import kernel_cost
 
-COST = PulpClusterCost(cores=CORES)
+COST = PulpClusterCost(cores=CORES, kernels=kernel_cost)
 """By halves of multipliers, as nearly all layers are requantized; with the vendor's SDK."""
 
 CHAINS: tuple[tuple[Op, ...], ...] = (

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from match.cost_models.pulp_control_core import ControlCoreCost, one_core
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_control_core import ControlCoreCost
+from match.cost_models.pulp_cycles import ALONE
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.target.cost import CostModel
 from match.target.hardware import DirectApi
 from match.targets.pulp.kernels import PulpKernels
+from match.targets.pulp.operators import kernel_cost
+
+ONE_CORE = PulpClusterCost(cores=1, sharing=ALONE, kernels=kernel_cost)
+"""The kernels on one core, with instructions and tensors at hand."""
 
 
 class ControlCore(PulpKernels):
@@ -21,7 +27,7 @@ class ControlCore(PulpKernels):
 
     def __init__(self, cost: ControlCoreCost) -> None:
         """With what a kernel of one core takes there."""
-        super().__init__(one_core(), cost)
+        super().__init__(ONE_CORE, cost)
         self._cost = cost
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:

@@ -49,7 +49,7 @@ class PulpKernels(HwModule):
 
     requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, SPLIT_EXCEPT, INT64, INT64_SIGNED, INT64_EXCEPT)
     sums = frozenset(op for op, own in OPERATORS.items() if own.sums)
-    int16 = frozenset(op for op, own in OPERATORS.items() if own.int16)
+    int16 = frozenset(op for op, own in OPERATORS.items() if own.int16 is not None)
     settled = frozenset({"cost_model"})
 
     def __init__(self, cost: PulpClusterCost, cost_model: CostModel | None = None) -> None:

@@ -23,7 +23,7 @@ from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_
 from match.targets.pulp import chip, external
 from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
-from match.targets.pulp.control_core import ControlCore
+from match.targets.pulp.control_core import ONE_CORE, ControlCore
 from match.targets.pulp.external import HYPERRAM_BYTES
 from match.targets.pulp.memory import CORES, ClusterSettings, scratchpad
 from match.targets.pulp_open.memory import L1, L1_BYTES, L2
@@ -202,7 +202,9 @@ class PulpOpen(MatchTarget):
                     consumption=energy,
                 ),
             ),
-            ControlCore(ControlCoreCost(stalls=_STALLS, stalls_by_kind=_STALLS_BY_KIND, energy=energy.of_core())),
+            ControlCore(
+                ControlCoreCost(ONE_CORE, stalls=_STALLS, stalls_by_kind=_STALLS_BY_KIND, energy=energy.of_core())
+            ),
         )
         self.clock_hz = clock_hz
         self.external = _external(clock_hz)

@@ -20,7 +20,6 @@ from benchmarks.published.cells import Cell, Convolution, Network, Published, pu
 from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Prediction, Result, Results, figures, schema, table
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.dispatch.plan import LayerDecision, LayerPlan, OperatorPlan
 from match.errors import OptionError
 from match.frontend.relay import from_relay
@@ -30,7 +29,7 @@ from match.mapping.schedule import Loop, Placement, Schedule
 from match.partitioning.pattern import Match
 from match.passes.pipeline import integer_network
 from match.target.operands import standard_operands
-from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.cluster import COST, Cluster
 from tests.layers_of import find
 from tests.sampled import sampled
 from tests.schemas import in_order
@@ -227,7 +226,7 @@ def test_a_good_layer_is_near_the_published_throughput() -> None:
     found = predict(msgspec.structs.replace(CELL, macs_per_cycle=15.5), network, Path()).prediction
     assert found is not None
     assert 0.9 < found.ratio < 1.2
-    assert found.predicted_cycles > found.macs * PulpClusterCost().cores / (8 * 8 * 32 / 14)
+    assert found.predicted_cycles > found.macs * COST.cores / (8 * 8 * 32 / 14)
 
 
 def test_a_target_without_cells_is_an_error() -> None:

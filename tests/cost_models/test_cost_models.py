@@ -26,6 +26,8 @@ from match.mapping.memory import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile, at_each, choose_for
 from match.target.operands import input_operand, output_operand
+from match.targets.pulp.cluster import COST
+from match.targets.pulp.operators import kernel_cost
 from match.targets.pulp_open.target import PulpOpen
 
 pytestmark = pytest.mark.unit
@@ -106,11 +108,11 @@ LAYERS = [
     Layer("pool", Op.MAX_POOL2D, 20, 1, 5, 6, 10, 12, 2, 2, (2, 2), weight_dtype=""),
 ]
 MODELS = [
-    PulpClusterCost(),
-    PulpClusterCost(cores=4, form="int64"),
-    PulpClusterCost(form="sums"),
-    PulpClusterCost(cores=1, form="int32"),
-    PulpClusterCost(form="split_signed"),
+    COST,
+    replace(COST, cores=4, form="int64"),
+    replace(COST, form="sums"),
+    replace(COST, cores=1, form="int32"),
+    replace(COST, form="split_signed"),
     Ne16Cost(),
     Ne16Cost(stream_out=True),
     Ne16Cost(stream_out=True, form="split"),
@@ -142,7 +144,7 @@ PAIRS = [(model, layer) for model in MODELS for layer in LAYERS if runs_on(model
 def test_a_block_of_the_cluster_takes_14_instructions_for_32_products() -> None:
     assert step(4, 2) == 14
     assert step(1, 1) == 3 + 1, "and a wait for the load"
-    model = PulpClusterCost(cores=1)
+    model = replace(COST, cores=1)
     long, short = (compute(model, conv(4, c, 2, fy=1)) for c in (1024, 1020))
     assert long - short == pytest.approx(2 * 14), "two pairs of pixels"
 
@@ -150,7 +152,7 @@ def test_a_block_of_the_cluster_takes_14_instructions_for_32_products() -> None:
 def test_cluster_convolution_reaches_the_published_throughput() -> None:
     """At most 18.3 MAC/cycle by the inner loop, 15.5 published for a good layer (PULP-NN on 8 cores)."""
     layer = conv(64, 64, 32)
-    rate = layer.macs / compute(PulpClusterCost(), layer)
+    rate = layer.macs / compute(COST, layer)
     assert 0.9 * 15.5 < rate < 1.15 * 15.5 < 8 * 32 / 14
 
 
@@ -174,7 +176,7 @@ def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
     tiles = [
         whole(replace(layer, k=rng.randint(1, 64), oy=rng.randint(1, 32), ox=rng.randint(1, 32))) for _ in range(150)
     ]
-    mine = [PulpClusterCost(cores=1).compute(layer, tile) for tile in tiles]
+    mine = [replace(COST, cores=1).compute(layer, tile) for tile in tiles]
     theirs = [published(tile) for tile in tiles]
     assert tau(mine, theirs) > 0.9
 
@@ -445,21 +447,21 @@ RESUMED: list[tuple[Layer, Form, int]] = [
     ("layer", "form", "cycles"), MEASURED, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.15)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.15)
 
 
 @pytest.mark.parametrize(
     ("layer", "form", "cycles"), LINES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(("first", "channels", "size", "cycles"), CONCATENATIONS)
 def test_concatenations_take_what_was_measured_on_rtl(first: int, channels: int, size: int, cycles: int) -> None:
     layer = Layer("concatenate", Op.CONCATENATE, channels, 1, size, size, size, size, weight_dtype="")
     layer = replace(layer, attributes=Concatenation(first))
-    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.02)
+    assert compute(replace(COST, cores=1), layer) == pytest.approx(cycles, rel=0.02)
 
 
 @pytest.mark.parametrize(("first", "channels", "size", "unchanged", "cycles"), COPIED)
@@ -468,56 +470,56 @@ def test_inputs_that_are_copied_take_what_was_measured_on_rtl(
 ) -> None:
     layer = Layer("concatenate", Op.CONCATENATE, channels, 1, *size, *size, weight_dtype="")
     layer = replace(layer, attributes=Concatenation(first, unchanged))
-    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1), layer) == pytest.approx(cycles, rel=0.03)
 
 
 def test_a_slice_is_copied() -> None:
     """A quarter of a lookup's cycles and less; of few elements the table is not looked at."""
     large, small = (Layer("slice", Op.SLICE, 32, 1, side, side, side, side, weight_dtype="") for side in (16, 2))
-    model = PulpClusterCost(cores=1)
+    model = replace(COST, cores=1)
     assert compute(model, large) < compute(model, replace(large, op=Op.LOOKUP)) / 3
     assert compute(model, small) == compute(model, replace(small, op=Op.LOOKUP))
 
 
 @pytest.mark.parametrize(("layer", "form", "cycles"), POOLING, ids=lambda value: getattr(value, "name", str(value)))
 def test_pooling_takes_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(("k", "c", "rows", "form", "cycles"), MATRICES)
 def test_matrices_take_what_was_measured_on_rtl(k: int, c: int, rows: int, form: Form, cycles: int) -> None:
     layer = Layer("matrices", Op.MATRICES, k, c, 2, rows, 2, rows)
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.05)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.05)
 
 
 @pytest.mark.parametrize(("layer", "form", "cycles"), SMALL_MAPS)
 def test_small_maps_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(("layer", "cycles"), SIGNED_STRIPS)
 def test_signed_strips_take_what_was_measured_on_rtl(layer: Layer, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form="split_signed"), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1, form="split_signed"), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(("form", "cycles"), PRODUCTS)
 def test_products_of_two_maps_take_what_was_measured_on_rtl(form: Form, cycles: int) -> None:
     layer = replace(shared(Op.MULTIPLY, 16, 16, "pixel"), attributes=Broadcast())
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.02)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.02)
 
 
 @pytest.mark.parametrize(
     ("layer", "form", "cycles"), SHORT, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_vectors_shorter_than_a_word_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.1)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.1)
 
 
 @pytest.mark.parametrize(
     ("layer", "form", "cycles"), EDGES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_short_rows_and_broken_words_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.08)
+    assert compute(replace(COST, cores=1, form=form), layer) == pytest.approx(cycles, rel=0.08)
 
 
 @pytest.mark.parametrize(
@@ -529,7 +531,7 @@ def test_lstm_takes_what_was_measured_on_rtl(
 ) -> None:
     """Whole layers on one core (`match run --on rtl`), of which less than 2 % are transfers; none was fitted to."""
     layer = Layer("lstm", Op.LSTM, units, features, steps, sequences, steps, sequences)
-    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -542,7 +544,7 @@ def test_lstm_of_16_bits_takes_what_was_measured_on_rtl(
     """As for one of 8 bits."""
     half = {"input_dtype": "int16", "output_dtype": "int16", "clip": (-(1 << 15), (1 << 15) - 1)}
     layer = Layer("lstm", Op.LSTM, units, features, steps, sequences, steps, sequences, **half)
-    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -552,7 +554,7 @@ def test_lstm_of_16_bits_takes_what_was_measured_on_rtl(
 def test_gru_takes_what_was_measured_on_rtl(features: int, units: int, steps: int, sequences: int, cycles: int) -> None:
     """As for an LSTM."""
     layer = Layer("gru", Op.GRU, units, features, steps, sequences, steps, sequences)
-    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -564,7 +566,7 @@ def test_gru_with_the_reset_gate_first_takes_what_was_measured_on_rtl(
 ) -> None:
     """As for an LSTM."""
     layer = Layer("gru", Op.GRU_RESET_FIRST, units, features, steps, sequences, steps, sequences)
-    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+    assert compute(replace(COST, cores=1), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -596,7 +598,7 @@ def test_windows_at_the_border(width: int, padding: tuple[int, int], stride: int
     ("layer", "form", "cycles"), RESUMED, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    model, tile = PulpClusterCost(cores=1, form=form), whole(layer)._replace(begin=False)
+    model, tile = replace(COST, cores=1, form=form), whole(layer)._replace(begin=False)
     assert model.compute(layer, tile) == pytest.approx(cycles, rel=0.05)
     if form == "sums":
         assert model.compute(layer, tile._replace(end=False)) == model.compute(layer, tile)
@@ -604,7 +606,7 @@ def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cy
 
 def test_cluster_ranks_what_was_measured_as_the_core_does() -> None:
     calls = [*MEASURED, *SHORT, *EDGES, *SEQUENCES]
-    predicted = [compute(PulpClusterCost(cores=1, form=form), layer) for layer, form, _ in calls]
+    predicted = [compute(replace(COST, cores=1, form=form), layer) for layer, form, _ in calls]
     measured = [cycles for _, _, cycles in calls]
     errors = [abs(p / m - 1) for p, m in zip(predicted, measured, strict=True)]
     assert sum(errors) / len(errors) < 0.05
@@ -614,7 +616,7 @@ def test_cluster_ranks_what_was_measured_as_the_core_does() -> None:
 def test_faster_units_are_faster() -> None:
     for layer in (conv(32, 32, 16), conv(64, 64, 16, fy=1), depthwise(64, 16)):
         core = RiscvCoreCost().cycles(layer.op, layer.macs, layer.k * layer.oy * layer.ox)
-        cluster, ne16 = compute(PulpClusterCost(), layer), compute(Ne16Cost(), layer)
+        cluster, ne16 = compute(COST, layer), compute(Ne16Cost(), layer)
         exact = compute(Ne16Cost(stream_out=True, form="split"), layer)
         assert ne16 < exact < core
         assert cluster < core
@@ -624,7 +626,7 @@ def test_faster_units_are_faster() -> None:
 
 def test_cluster_computes_a_row_as_a_column() -> None:
     """Where it has channels for its cores, also in a tile of one row; it shares out the columns of few channels."""
-    model = PulpClusterCost()
+    model = COST
     turning = model.cycles.wide_turned * model.sharing.factor(model.cores)
     for channels, size, as_column in ((8, 5, True), (1, 5, True), (8, 3, True), (6, 3, True), (5, 3, False)):
         row = sequence(channels, 512, size)
@@ -647,7 +649,7 @@ def test_filters_that_see_too_much_padding_have_no_strips() -> None:
 
 def test_cluster_looks_up_an_element_on_each_core() -> None:
     """Rows without gaps are one loop, so few channels cost no more."""
-    model = PulpClusterCost()
+    model = COST
     for channels in (3, 48):
         layer = Layer("lookup", Op.LOOKUP, channels, 1, 32, 32, 32, 32, weight_dtype="")
         elements = 32 * 32 * channels
@@ -661,19 +663,21 @@ def test_cores_wait_for_each_other_at_a_table() -> None:
     layer = Layer("lookup", Op.LOOKUP, 16, 1, 32, 32, 32, 32, weight_dtype="")
     slower = replace(Sharing.measured(), tables=1.5)
     for cores, longer in ((1, 1), (8, 2.5 / 1.5)):
-        usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing.measured(), slower))
+        usual, waiting = (
+            compute(replace(COST, cores=cores, sharing=each), layer) for each in (Sharing.measured(), slower)
+        )
         assert waiting / usual == pytest.approx(longer, rel=0.05)
     signs = replace(layer, attributes=SIGNS)
-    assert compute(PulpClusterCost(sharing=slower), signs) == compute(PulpClusterCost(), signs)
+    assert compute(replace(COST, sharing=slower), signs) == compute(COST, signs)
 
 
 def test_weights_of_dense_layers_arrive_between_the_cores_loads() -> None:
     """Other transfers, and those beside one core, take MCHAN's cycles."""
     block, dense = Block("weights", (64, 128), 8192, 1), Layer("d", Op.DENSE, 64, 128, 1, 1, 1, 1)
     alone = Mchan().transfer(block)
-    assert PulpClusterCost().transfer(dense, block) == pytest.approx(1.11 * alone)
-    assert PulpClusterCost(cores=1).transfer(dense, block) == alone
-    assert PulpClusterCost().transfer(conv(16, 16, 8), block) == alone
+    assert COST.transfer(dense, block) == pytest.approx(1.11 * alone)
+    assert replace(COST, cores=1).transfer(dense, block) == alone
+    assert COST.transfer(conv(16, 16, 8), block) == alone
 
 
 # ---- what the kernels' headers say ----
@@ -681,7 +685,7 @@ def test_weights_of_dense_layers_arrive_between_the_cores_loads() -> None:
 
 def test_cluster_scratch() -> None:
     """kernels/pulp/match_pulp.h."""
-    model = PulpClusterCost()
+    model = COST
     assert model.scratch(LAYERS[0], whole(LAYERS[0])) == 8 * 512, "as many windows a core as fit"
     pointwise, strided = conv(8, 5, 6, fy=1), conv(8, 5, 6, fy=1, stride=2)
     assert model.scratch(pointwise, whole(pointwise)) == 0
@@ -811,7 +815,7 @@ def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> Non
     layer = conv(32, 64, 16)
     tile = whole(layer)._replace(c=16)
     for form in FORMS:
-        model = PulpClusterCost(form=form)
+        model = replace(COST, form=form)
         cycles, each = model.cycles, layer.k * layer.oy * layer.ox / model.cores * model.sharing.factor(model.cores)
         first, middle, last, only = (model.compute(layer, tile._replace(begin=b, end=e)) for b, e in ENDS)
         assert (middle - first) / each == pytest.approx(cycles.resumed)
@@ -822,7 +826,7 @@ def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> Non
         if form == "int64":  # its blocks pass through memory
             assert first < middle < only
             continue
-        assert (last - first) / each == pytest.approx(model.team.requantize + cycles.taken - cycles.sums)
+        assert (last - first) / each == pytest.approx(model.requantize + cycles.taken - cycles.sums)
         assert first < middle < last
 
 
@@ -896,7 +900,7 @@ def test_tiles_that_see_too_little_gather_windows(size: int, stride: int) -> Non
 
 def test_narrow_tiles_cost_more() -> None:
     """Two columns of outputs at stride 2, of which one tile sees four of the input's, take longer than four columns."""
-    layer, model = depthwise(256, 14, stride=2), PulpClusterCost()
+    layer, model = depthwise(256, 14, stride=2), COST
     two, four = (whole(layer)._replace(ox=columns, ix=2 * columns + 1) for columns in (2, 4))
     assert model.compute(layer, two) > 1.5 * model.compute(layer, four)
 
@@ -917,7 +921,7 @@ def test_operators_of_the_core_that_convert_numbers_cost_what_they_are_in_relay(
 def test_few_pixels_on_eight_cores(channels: int, length: int, pixels: int, counted: int) -> None:
     """The busiest core of eight on RTL; a single pixel has no other beside it."""
     layer = Layer("1x1", Op.CONV2D, channels, length, 1, pixels, 1, pixels)
-    model = PulpClusterCost(cores=8, form="split")
+    model = replace(COST, cores=8, form="split")
     assert model.compute(layer, whole(layer)) == pytest.approx(counted, rel=0.05)
 
 
@@ -927,11 +931,14 @@ def test_first_calls_of_an_offload() -> None:
     row = Layer("dense", Op.DENSE, 48, 48, 1, 1, 1, 1)
     rows, halves = replace(row, ix=9, ox=9), replace(row, input_dtype="int16")
     added = Layer("add", Op.ADD, 48, 1, 1, 1, 1, 1, weight_dtype="")
-    calls = sharing.calls
-    assert calls([row, row], 8) == [sharing.dense, sharing.dense * sharing.behind]
-    assert calls([row, added, row], 8) == [sharing.dense, sharing.addition, sharing.dense * sharing.again]
-    assert calls([rows], 8) == [sharing.pointwise], "each core has a block of four channels of two pixels"
-    assert calls([replace(rows, k=24)], 8) == [sharing.dense]
-    assert calls([halves], 8) == [sharing.product_int16]
-    assert sharing.factor(8, halves) == 1 + sharing.waits_int16
-    assert sharing.factor(8, replace(added, input_dtype="int16")) == 1 + sharing.elements_int16
+
+    def calls(layers: list[Layer]) -> list[float]:
+        return sharing.calls([kernel_cost(layer).loaded(layer, 8) for layer in layers])
+
+    assert calls([row, row]) == [sharing.dense, sharing.dense * sharing.behind]
+    assert calls([row, added, row]) == [sharing.dense, sharing.addition, sharing.dense * sharing.again]
+    assert calls([rows]) == [sharing.pointwise], "each core has a block of four channels of two pixels"
+    assert calls([replace(rows, k=24)]) == [sharing.dense]
+    assert calls([halves]) == [sharing.product_int16]
+    assert sharing.factor(8, kernel_cost(halves).waits) == 1 + sharing.waits_int16
+    assert sharing.factor(8, kernel_cost(replace(added, input_dtype="int16")).waits) == 1 + sharing.elements_int16

@@ -10,13 +10,13 @@ import pytest
 
 from match.cost_models.diana import DIANA_ENERGY
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_energy import GAP8_ENERGY, GAP9_ENERGY, PULP_OPEN_ENERGY, PulpEnergy
 from match.dispatch.energy import without_energy
 from match.ir.layer import Layer, Op
 from match.target.cost import Energy
 from match.target.registry import get_target
 from match.targets.gap9.ne16 import NORM_QUANT, STREAM_OUT
+from match.targets.pulp.cluster import COST
 
 pytestmark = pytest.mark.unit
 
@@ -40,11 +40,11 @@ def test_units_at_work_and_those_that_wait() -> None:
     assert UNITS.of_cluster(8) == Energy(0.0, moves, cycle=5.0, kernel=64.0, control=8.0)
     assert UNITS.of_ne16(1) == Energy(0.25, moves, cycle=5.0, kernel=24.0, control=8.0)
     assert UNITS.of_ne16(8, 4) == Energy(0.125, moves, cycle=5.0, kernel=80.0, control=8.0)
-    assert PulpClusterCost(cores=2, consumption=UNITS).energy == UNITS.of_cluster(2)
+    assert replace(COST, cores=2, consumption=UNITS).energy == UNITS.of_cluster(2)
     assert Ne16Cost(consumption=UNITS).energy == UNITS.of_ne16(1)
     assert Ne16Cost(consumption=UNITS, stream_out=True).energy == UNITS.of_ne16(8)
     assert Ne16Cost(consumption=UNITS, laid_out=True).energy == UNITS.of_ne16(8)
-    assert PulpClusterCost().energy is None
+    assert COST.energy is None
 
 
 def test_weights_of_fewer_bits_take_less() -> None:

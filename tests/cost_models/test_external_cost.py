@@ -9,7 +9,6 @@ import pytest
 
 from match.analysis.simulate import Kind, simulate
 from match.cost_models.dma import IoDma, Mchan
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.errors import NoMappingError
 from match.ir.layer import Dim, Layer, Op
 from match.mapping.memory import Memory
@@ -18,6 +17,7 @@ from match.prediction.predict import predict
 from match.target.cost import Block, CostModel, MappingView, Tile
 from match.target.external_cost import external_cost
 from match.target.hardware import External
+from match.targets.pulp.cluster import COST
 from tests.codegen.mock_target import EXTERNAL_API
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
 from tests.search.problems import searched
@@ -69,7 +69,7 @@ def test_every_constant_of_a_dma_is_in_the_prediction(dma: Mchan | IoDma) -> Non
     schedule = Schedule(layer, operands, memories, loops, tuple(placed))
 
     def cycles(chosen: Mchan | IoDma) -> float:
-        module = PulpClusterCost(dma=chosen) if isinstance(chosen, Mchan) else PulpClusterCost()
+        module = replace(COST, dma=chosen) if isinstance(chosen, Mchan) else COST
         external = replace(EXTERNAL, dma=chosen) if isinstance(chosen, IoDma) else EXTERNAL
         return predict(schedule, external_cost(module, external, "L2")).cycles
 

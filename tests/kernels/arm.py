@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.kernels.declared import kernel_table
 from tests.kernels.harness import Bytes, TileFields, View
 from tests.kernels.toolchain import PACKAGE, PROJECT, SANITIZE, STRICT
 
@@ -93,6 +94,7 @@ class Program:
         self.path = folder / "harness"
         kernels = PACKAGE / "kernels"
         sources = [*sorted((kernels / "cortex_m").glob("*.c")), PROJECT / "tests" / "kernels" / "arm_harness.c"]
+        sources.append(kernel_table(folder, "cortex_m/match_arm.h"))
         include = [f"-I{kernels / name}" for name in ("cortex_m", "include")]
         if core is None:
             command = [*os.environ.get("CC", "cc").split(), *STRICT, *SANITIZE]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.kernels.arm import CORES, Program
+from tests.kernels.declared import HEADERS, kernel_table
 from tests.kernels.harness import Harness
 from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, gap9_sources
 
@@ -15,11 +16,12 @@ from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, gap9_s
 def harness_for(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Harness]]:
     """A function from a number of cores to the harness of a cluster of that size."""
     folder = tmp_path_factory.mktemp("harness")
+    table = kernel_table(folder, *HEADERS)
     started: dict[int, Harness] = {}
 
     def harness(cores: int) -> Harness:
         if cores not in started:
-            sources = [*gap9_sources(), PROJECT / "tests" / "kernels" / "harness.c"]
+            sources = [*gap9_sources(), PROJECT / "tests" / "kernels" / "harness.c", table]
             options = (*STRICT, *SANITIZE, f"-DPULP_CLUSTER_CORES={cores}")
             started[cores] = Harness(compile_c(sources, folder / f"harness{cores}", *options))
         return started[cores]

@@ -35,104 +35,9 @@ enum { NAME_BYTES = 48, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST
 typedef struct {
     const char *name;
     match_kernel_t kernel;
-    bool ne16;
 } entry_t;
 
-static const entry_t entries[] = {
-    {"match_pulp_conv2d", match_pulp_conv2d, false},
-    {"match_pulp_conv2d_split", match_pulp_conv2d_split, false},
-    {"match_pulp_conv2d_int32", match_pulp_conv2d_int32, false},
-    {"match_pulp_grouped_conv2d", match_pulp_grouped_conv2d, false},
-    {"match_pulp_grouped_conv2d_split", match_pulp_grouped_conv2d_split, false},
-    {"match_pulp_grouped_conv2d_int32", match_pulp_grouped_conv2d_int32, false},
-    {"match_pulp_matrices", match_pulp_matrices, false},
-    {"match_pulp_matrices_split", match_pulp_matrices_split, false},
-    {"match_pulp_matrices_int32", match_pulp_matrices_int32, false},
-    {"match_pulp_pointwise", match_pulp_pointwise, false},
-    {"match_pulp_pointwise_split", match_pulp_pointwise_split, false},
-    {"match_pulp_pointwise_int32", match_pulp_pointwise_int32, false},
-    {"match_pulp_depthwise_conv2d", match_pulp_depthwise_conv2d, false},
-    {"match_pulp_depthwise_conv2d_split", match_pulp_depthwise_conv2d_split, false},
-    {"match_pulp_depthwise_conv2d_int32", match_pulp_depthwise_conv2d_int32, false},
-    {"match_pulp_depthwise_widened", match_pulp_depthwise_widened, false},
-    {"match_pulp_depthwise_widened_split", match_pulp_depthwise_widened_split, false},
-    {"match_pulp_depthwise_widened_int32", match_pulp_depthwise_widened_int32, false},
-    {"match_pulp_dense", match_pulp_dense, false},
-    {"match_pulp_dense_split", match_pulp_dense_split, false},
-    {"match_pulp_dense_int32", match_pulp_dense_int32, false},
-    {"match_pulp_conv2d_int16", match_pulp_conv2d_int16, false},
-    {"match_pulp_grouped_conv2d_int16", match_pulp_grouped_conv2d_int16, false},
-    {"match_pulp_depthwise_conv2d_int16", match_pulp_depthwise_conv2d_int16, false},
-    {"match_pulp_dense_int16", match_pulp_dense_int16, false},
-    {"match_pulp_max_pool2d_int16", match_pulp_max_pool2d_int16, false},
-    {"match_pulp_add_int16", match_pulp_add_int16, false},
-    {"match_pulp_avg_pool2d_int16", match_pulp_avg_pool2d_int16, false},
-    {"match_pulp_multiply_int16", match_pulp_multiply_int16, false},
-    {"match_pulp_requantize_int16", match_pulp_requantize_int16, false},
-    {"match_pulp_leaky_relu_int16", match_pulp_leaky_relu_int16, false},
-    {"match_pulp_softmax_int16", match_pulp_softmax_int16, false},
-    {"match_pulp_logistic_int16", match_pulp_logistic_int16, false},
-    {"match_pulp_tanh_int16", match_pulp_tanh_int16, false},
-    {"match_pulp_add", match_pulp_add, false},
-    {"match_pulp_add_int32", match_pulp_add_int32, false},
-    {"match_pulp_add_split", match_pulp_add_split, false},
-    {"match_pulp_lookup", match_pulp_lookup, false},
-    {"match_pulp_channel_lookup", match_pulp_channel_lookup, false},
-    {"match_pulp_multiply", match_pulp_multiply, false},
-    {"match_pulp_multiply_split", match_pulp_multiply_split, false},
-    {"match_pulp_multiply_int32", match_pulp_multiply_int32, false},
-    {"match_pulp_multiply_rows", match_pulp_multiply_rows, false},
-    {"match_pulp_absolute_difference", match_pulp_absolute_difference, false},
-    {"match_pulp_log_softmax", match_pulp_log_softmax, false},
-    {"match_pulp_lookup_line", match_pulp_lookup_line, false},
-    {"match_pulp_lookup_sum", match_pulp_lookup_sum, false},
-    {"match_pulp_squared_difference", match_pulp_squared_difference, false},
-    {"match_pulp_squared_difference_high", match_pulp_squared_difference_high, false},
-    {"match_pulp_squared_difference_int32", match_pulp_squared_difference_int32, false},
-    {"match_pulp_concatenate", match_pulp_concatenate, false},
-    {"match_pulp_softmax", match_pulp_softmax, false},
-    {"match_pulp_gru", match_pulp_gru, false},
-    {"match_pulp_gru_reset_first", match_pulp_gru_reset_first, false},
-    {"match_pulp_lstm", match_pulp_lstm, false},
-    {"match_pulp_lstm_int16", match_pulp_lstm_int16, false},
-    {"match_pulp_normalize", match_pulp_normalize, false},
-    {"match_pulp_normalize_high", match_pulp_normalize_high, false},
-    {"match_pulp_normalize_int32", match_pulp_normalize_int32, false},
-    {"match_pulp_resize", match_pulp_resize, false},
-    {"match_pulp_transpose", match_pulp_transpose, false},
-    {"match_pulp_gather", match_pulp_gather, false},
-    {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
-    {"match_pulp_avg_pool2d_split", match_pulp_avg_pool2d_split, false},
-    {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},
-    {"match_pulp_max_pool2d", match_pulp_max_pool2d, false},
-    {"match_pulp_float_avg_pool2d", match_pulp_float_avg_pool2d, false},
-    {"match_pulp_quantize", match_pulp_quantize, false},
-    {"match_pulp_dequantize", match_pulp_dequantize, false},
-    {"match_pulp_dequantize_sums", match_pulp_dequantize_sums, false},
-    {"match_pulp_lay_out", match_pulp_lay_out, false},
-    {"match_pulp_requantize", match_pulp_requantize, false},
-    {"match_pulp_requantize_split", match_pulp_requantize_split, false},
-    {"match_ne16_conv2d_3x3", match_ne16_conv2d_3x3, true},
-    {"match_ne16_conv2d_3x3_m16", match_ne16_conv2d_3x3_m16, true},
-    {"match_ne16_conv2d_3x3_m8", match_ne16_conv2d_3x3_m8, true},
-    {"match_ne16_conv2d_3x3_exact", match_ne16_conv2d_3x3_exact, true},
-    {"match_ne16_conv2d_3x3_exact_split", match_ne16_conv2d_3x3_exact_split, true},
-    {"match_ne16_conv2d_1x1", match_ne16_conv2d_1x1, true},
-    {"match_ne16_conv2d_1x1_m16", match_ne16_conv2d_1x1_m16, true},
-    {"match_ne16_conv2d_1x1_m8", match_ne16_conv2d_1x1_m8, true},
-    {"match_ne16_conv2d_1x1_exact", match_ne16_conv2d_1x1_exact, true},
-    {"match_ne16_conv2d_1x1_exact_split", match_ne16_conv2d_1x1_exact_split, true},
-    {"match_ne16_conv2d_laid_out", match_ne16_conv2d_laid_out, true},
-    {"match_ne16_conv2d_laid_out_m16", match_ne16_conv2d_laid_out_m16, true},
-    {"match_ne16_conv2d_laid_out_m8", match_ne16_conv2d_laid_out_m8, true},
-    {"match_ne16_conv2d_laid_out_exact", match_ne16_conv2d_laid_out_exact, true},
-    {"match_ne16_conv2d_laid_out_exact_split", match_ne16_conv2d_laid_out_exact_split, true},
-    {"match_ne16_depthwise_3x3", match_ne16_depthwise_3x3, true},
-    {"match_ne16_depthwise_3x3_m16", match_ne16_depthwise_3x3_m16, true},
-    {"match_ne16_depthwise_3x3_m8", match_ne16_depthwise_3x3_m8, true},
-    {"match_ne16_depthwise_3x3_exact", match_ne16_depthwise_3x3_exact, true},
-    {"match_ne16_depthwise_3x3_exact_split", match_ne16_depthwise_3x3_exact_split, true},
-};
+extern const entry_t kernels[]; /* those that match_pulp.h and match_ne16.h declare (declared.py), then {0, 0} */
 
 typedef struct {
     int32_t bytes;
@@ -209,7 +114,7 @@ static int32_t run_kernel(void *argument)
 {
     request_t *request = argument;
     int32_t status;
-    if (request->entry->ne16) {
+    if (strncmp(request->entry->name, "match_ne16_", 11) == 0) {
         abandon_jobs(request->abandoned);
         status = match_gap9_ne16_start(request->entry->kernel, &request->tile);
         return status == MATCH_OK ? match_gap9_ne16_wait() : status;
@@ -229,9 +134,9 @@ static void read_kernel(request_t *request)
     char name[NAME_BYTES + 1] = {0};
     int32_t fields[TILE_FIELDS];
     read_bytes(name, NAME_BYTES);
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        if (strcmp(entries[i].name, name) == 0) {
-            request->entry = &entries[i];
+    for (const entry_t *entry = kernels; entry->name != NULL; entry++) {
+        if (strcmp(entry->name, name) == 0) {
+            request->entry = entry;
         }
     }
     if (request->entry == NULL) {
@@ -306,7 +211,7 @@ static void read_job(request_t *request)
 
 static void write_job(request_t *request)
 {
-    static const entry_t entry = {"job", submit_job, true};
+    static const entry_t entry = {"match_ne16_job", submit_job};
     request->entry = &entry;
     submitted = request;
     int32_t status = match_pulp_cluster_offload(run_kernel, request);

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.kernels.declared import HEADERS, kernel_table
 from tests.kernels.harness import Harness
 from tests.kernels.int16_tiles import int16_on, maxima
 from tests.kernels.pulp_tiles import accumulate_on, conv2d_scratch, convolve_on, depthwise_scratch, pool_on
@@ -148,7 +149,8 @@ def test_built_in_functions_of_the_gap_sdk(tmp_path: Path) -> None:
     """With stand-ins for them: what kernels make of their arguments is what NumPy says."""
     folder = PROJECT / "tests" / "kernels"
     options = (*STRICT, "-O1", "-DMATCH_PULP_ISA_GAP", "-include", str(folder / "gap_builtins.h"))
-    harness = Harness(compile_c([*gap9_sources(), folder / "harness.c"], tmp_path / "harness", *options))
+    sources = [*gap9_sources(), folder / "harness.c", kernel_table(tmp_path, *HEADERS)]
+    harness = Harness(compile_c(sources, tmp_path / "harness", *options))
     try:
         for form in FORMS:
             convolve_on(harness, SAME, "match_pulp_conv2d", conv2d_scratch(SAME, 8), form)

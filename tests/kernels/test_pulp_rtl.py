@@ -17,12 +17,12 @@ from benchmarks.rtl.measure import called
 from benchmarks.rtl.shapes import dense, plain, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, KernelCycles, Sharing
 from match.cost_models.pulp_loops import as_column, is_small_map, widened
 from match.ir.attributes import BroadcastKind, Transposition
 from match.ir.layer import Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
+from match.targets.pulp.cluster import COST
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.cc
@@ -357,7 +357,7 @@ def test_concatenations_are_shared_out(
 ) -> None:
     """The core of eight with most to do takes what the cost model says, banks aside."""
     layer = shapes.concatenation(first, second, size, unchanged)
-    model = PulpClusterCost(cores=8, sharing=replace(Sharing.measured(), tables=0))
+    model = replace(COST, cores=8, sharing=replace(Sharing.measured(), tables=0))
     longest = max(called(core, Case(layer), number, 8)[0] for number in range(8))
     assert longest == pytest.approx(model.compute(layer, Case(layer).tile) / Sharing.measured().factor(8), rel=0.03)
 
@@ -374,7 +374,7 @@ def test_concatenations_are_shared_out(
 def test_pooling_is_shared_out(core: Simulator, op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> None:
     """The core of eight with most to do takes what the cost model says, banks aside."""
     case = Case(shapes.pool(op, k, size, f, stride), "split" if op is Op.AVG_POOL2D else "int64")
-    model = PulpClusterCost(cores=8, form=case.form)
+    model = replace(COST, cores=8, form=case.form)
     longest = max(called(core, case, number, 8)[0] for number in range(8))
     assert longest == pytest.approx(model.compute(case.layer, case.tile) / Sharing.measured().factor(8), rel=0.04)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import pytest
 
 from match.cost_models.dma import Mchan
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import PulpClusterCost
 from match.search.fingerprint import Fingerprints, UnknownSourceError
+from match.targets.pulp.cluster import COST
 
 pytestmark = pytest.mark.unit
 
@@ -125,14 +125,14 @@ def test_what_is_not_imported_does_not(package: Path) -> None:
 def test_fields_of_fields_count() -> None:
     fingerprints = Fingerprints([])
     models = [
-        PulpClusterCost(),
-        PulpClusterCost(cores=4),
-        PulpClusterCost(dma=Mchan(call=900)),
+        COST,
+        replace(COST, cores=4),
+        replace(COST, dma=Mchan(call=900)),
         Ne16Cost(),
         Ne16Cost(stream_out=True),
     ]
     assert len({fingerprints.of(model) for model in models}) == len(models)
-    assert fingerprints.of(PulpClusterCost()) == fingerprints.of(PulpClusterCost())
+    assert fingerprints.of(COST) == fingerprints.of(COST)
 
 
 def test_what_cannot_be_told_apart_has_none() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from match.target.parameters import made, parameters
 from match.target.registry import get_target
 from match.targets.diana.target import Diana
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.cluster import COST
 from match.targets.pulp.memory import ClusterSettings
 from tests.codegen.mock_target import MockTarget
 
@@ -87,7 +88,7 @@ def test_the_clock_is_that_of_external_memory() -> None:
 def test_a_cost_model_is_not_replaced_without_effect() -> None:
     for module in get_target("gap9").modules:
         with pytest.raises(TargetError, match=f"^cost_model of {module.name} cannot be set any more"):
-            module.cost_model = PulpClusterCost(cores=4)
+            module.cost_model = replace(COST, cores=4)
 
 
 def test_another_number_of_cores_has_no_simulated_platform() -> None:
