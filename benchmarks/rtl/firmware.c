@@ -62,6 +62,8 @@ static const match_kernel_t kernels[] = {
     match_pulp_lookup,
     match_pulp_channel_lookup,
     match_pulp_lookup_sum,
+    match_pulp_maximum,
+    match_pulp_minimum,
     match_pulp_float_avg_pool2d,
     match_pulp_quantize,
     match_pulp_dequantize,

@@ -12,11 +12,11 @@ A concatenation joins the channels of two tensors, each through a table of its o
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. A gather takes, for each column of its output,
 one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
-multiplication, a squared or absolute difference, a sum of lookups or a looked-up line may be broadcast (`Broadcast`);
-such a line is one of the first input, and the second chooses which, as a divisor does. A softmax, its logarithm and a
-normalization are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between
-four pixels, and a tile has all rows and columns of the input. A float average is average pooling that is summed in
-float32; it divides by the pixels of the window that lie inside the input.
+multiplication, a squared or absolute difference, a maximum, a minimum, a sum of lookups or a looked-up line may be
+broadcast (`Broadcast`); such a line is one of the first input, and the second chooses which, as a divisor does. A
+softmax, its logarithm and a normalization are computed over the channels of each pixel, and a tile has all channels. A
+resize interpolates between four pixels, and a tile has all rows and columns of the input. A float average is average
+pooling that is summed in float32; it divides by the pixels of the window that lie inside the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -86,6 +86,8 @@ class Op(enum.StrEnum):
     MULTIPLY = "multiply"
     SQUARED_DIFFERENCE = "squared_difference"
     ABSOLUTE_DIFFERENCE = "absolute_difference"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
     LOOKUP_SUM = "lookup_sum"
     LOOKUP_LINE = "lookup_line"
     CONCATENATE = "concatenate"
@@ -129,6 +131,8 @@ TWO_INPUTS = frozenset(
         Op.MULTIPLY,
         Op.SQUARED_DIFFERENCE,
         Op.ABSOLUTE_DIFFERENCE,
+        Op.MAXIMUM,
+        Op.MINIMUM,
         Op.LOOKUP_SUM,
         Op.LOOKUP_LINE,
         Op.CONCATENATE,

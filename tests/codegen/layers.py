@@ -134,6 +134,8 @@ class Case:
             sums = (a + b) >> 20
             outputs = sums if layer.op is Op.LOOKUP_SUM else layer.clip[0] + np.abs(sums)
             return np.clip(outputs, *layer.clip).astype(np.uint8)
+        if layer.op in (Op.MAXIMUM, Op.MINIMUM):
+            return (np.maximum if layer.op is Op.MAXIMUM else np.minimum)(*self.inputs)
         if layer.op is Op.LOOKUP_LINE:
             slopes, biases = data_of(self.constants, Lines).entries.astype(np.int64)
             a, b = (x.astype(np.int64) for x in self.inputs)
@@ -309,6 +311,8 @@ _UNWEIGHTED = (
     Op.MULTIPLY,
     Op.SQUARED_DIFFERENCE,
     Op.ABSOLUTE_DIFFERENCE,
+    Op.MAXIMUM,
+    Op.MINIMUM,
     Op.LOOKUP_SUM,
     Op.LOOKUP_LINE,
     Op.CONCATENATE,
@@ -330,7 +334,7 @@ _UNWEIGHTED = (
 _HALVES = dict.fromkeys(INT16, "int16")
 _REAL = Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
 _SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
-_MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE)
+_MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE, Op.MAXIMUM, Op.MINIMUM)
 
 _BROADCASTS: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
 

@@ -31,6 +31,7 @@ from match.graph.operator import Operator
 from match.graph.pairs import (
     AbsoluteDifference,
     Addition,
+    Extremum,
     Int16Addition,
     Int16Multiplication,
     LookupLine,
@@ -272,6 +273,10 @@ class Builds:
         levels = np.arange(256) << LOOKUP_SUM_FRACTION
         tables = np.stack([levels, (40 << LOOKUP_SUM_FRACTION) - levels * 5 // 4])
         return partial(computed, AbsoluteDifference(tables=tables, clip=self._range, dtype=self.dtype))
+
+    def extremum(self, *, largest: bool) -> Build:
+        """The larger, or the smaller, of two maps."""
+        return partial(computed, Extremum(largest=largest, dtype=self.dtype))
 
     def concatenation(self) -> Build:
         """Channels of two maps, those of the second through a table."""

@@ -167,6 +167,9 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     yield Probe(Op.LOOKUP_LINE, what, dtype, shape, 2, builds.lookup_line())
     what = "an absolute difference of two 8x8x16 maps"
     yield Probe(Op.ABSOLUTE_DIFFERENCE, what, dtype, shape, 2, builds.absolute_difference())
+    for op in (Op.MAXIMUM, Op.MINIMUM):
+        build = builds.extremum(largest=op is Op.MAXIMUM)
+        yield Probe(op, f"the {op} of two 8x8x16 maps", dtype, shape, 2, build)
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, builds.concatenation())
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, builds.part())
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, builds.transposition(0, 3, 1, 2))
