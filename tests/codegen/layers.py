@@ -40,7 +40,7 @@ from match.ir.constants import (
 )
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
-from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from tests.kernels.reference import (
     gate_of,
@@ -259,7 +259,7 @@ def make(
     data: Data | None = None
     if weighted:
         data = Filters(rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c)).astype(np.int8))
-    count = 1 if op in TWO_INPUTS else layer.output_channels
+    count = 1 if op.inputs == 2 else layer.output_channels
     terms = layer.c * layer.fy * layer.fx
     # Accumulators are spread over about 100 * 128 * sqrt(terms); pooling sums are all positive.
     scale = 2**20 / (
