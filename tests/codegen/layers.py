@@ -42,7 +42,7 @@ from match.ir.constants import (
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op, Padding
-from match.ir.requantization import Requantization
+from match.ir.requantization import Int64Array, Requantization
 from tests.kernels.reference import (
     gate_of,
     log_softmax_of,
@@ -66,11 +66,15 @@ Tensor = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A layer with its constants and inputs, the latter of shape (height, width, channels)."""
+    """A layer with its constants and inputs, the latter of shape (height, width, channels).
+
+    accumulator: smallest and largest sum, where the operator's class says them.
+    """
 
     layer: Layer
     constants: LayerConstants
     inputs: tuple[Tensor, ...]
+    accumulator: tuple[Int64Array, Int64Array] | None = None
 
     def expected(self) -> Tensor:
         """Output, shape (height, width, channels)."""
@@ -337,7 +341,7 @@ def _of_class(operator: ElementWise, channels: int, height: int, width: int, *, 
     assert isinstance(described, Described), described
     assert described.order == (0, 1)
     inputs = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
-    return Case(replace(described.layer, name=name), described.constants, inputs)
+    return Case(replace(described.layer, name=name), described.constants, inputs, described.accumulator)
 
 
 def _attributes(op: Op, first: int, both: int, broadcast: BroadcastKind, rng: np.random.Generator) -> Attributes:
