@@ -62,6 +62,15 @@ def squared_difference(team: Team, layer: Layer, tile: Tile) -> float:
     return team.cycles.addition + elements(team, layer, tile, each)
 
 
+def extremum(team: Team, layer: Layer, tile: Tile) -> float:
+    """Of two tensors, four elements a word, and those of each run behind its words."""
+    cycles, elements = team.cycles, tile.oy * tile.ox * tile.k
+    runs = _runs_of(layer, tile)
+    words = _largest_part(team, elements) * cycles.extremum
+    rest = ceil_div(runs, team.cores) * (elements // runs % WORD) * cycles.extremum_rest
+    return cycles.extremum_call + _begun(team, runs) * cycles.extremum_run + words + rest
+
+
 def loads_addition(layer: Layer, _cores: int) -> str:
     """The kernels of additions and multiplications: of two tensors, or of one with a pixel or channel."""
     return "lines" if layer.get(Broadcast).kind else "addition"

@@ -143,6 +143,10 @@ class Tensors:
             first, second = (rng.integers(0, 256, shape, np.uint8) for shape in _shapes_of_two(layer))
             combined = _addition if layer.op is Op.ADD else _multiplication
             return combined(first, second, case.form)
+        if layer.op in (Op.MAXIMUM, Op.MINIMUM):
+            first, second = (rng.integers(0, 256, shape, np.uint8) for shape in _shapes_of_two(layer))
+            extremum = np.maximum if layer.op is Op.MAXIMUM else np.minimum
+            return cls(first, second, empty.view(np.int8), b"", extremum(first, second))
         if layer.op is Op.CONCATENATE:
             second = rng.integers(0, 256, (layer.oy, layer.ox, layer.k - layer.input_channels), np.uint8)
             tables = rng.integers(0, 256, (2, 256), np.uint8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
-from benchmarks.rtl.toolchain import HERE
+from benchmarks.rtl.toolchain import declared
 from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import is_pointwise, widened
 from match.errors import ToolchainError
@@ -26,9 +25,6 @@ _MOST_CYCLES = 50_000_000
 _POINTERS = 10
 _BEHIND = bytes(range(1, 65))
 """Lies behind the scratch."""
-
-_KERNELS = re.findall(r"^    match_pulp_(\w+),$", (HERE / "firmware.c").read_text(), re.MULTILINE)
-"""Names without what they begin with, in the order of their numbers."""
 
 _SUFFIXES: dict[Form, str] = {
     "int32": "_int32",
@@ -101,13 +97,14 @@ def _weights(case: Case) -> bytes:
 
 def _kernel(case: Case) -> int:
     """Its number: that for the form, or the one without a form in its name, if it serves all forms."""
-    if case.layer.input_dtype == "int16":
-        return _KERNELS.index(f"{case.layer.op}_int16")
     name = "pointwise" if case.layer.op is Op.CONV2D and is_pointwise(case.layer) else str(case.layer.op)
     if case.layer.op is Op.DEPTHWISE_CONV2D and widened(case.layer) is not None:
         name = "depthwise_widened"
-    form = name + _SUFFIXES.get(case.form, "")
-    return _KERNELS.index(form if form in _KERNELS else name)
+    end = _SUFFIXES.get(case.form, "")
+    if case.layer.input_dtype == "int16":
+        name, end = str(case.layer.op), "_int16"
+    plain, form = f"match_pulp_{name}", f"match_pulp_{name}{end}"
+    return declared().index(form if form in declared() else plain)
 
 
 def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from pathlib import Path
 
 import match
@@ -18,6 +20,14 @@ _GCC = (
     *("--specs=picolibc.specs", "-nostartfiles"),
 )
 
+
+@functools.cache
+def declared() -> tuple[str, ...]:
+    """The kernels that match_pulp.h declares, in the order of their numbers."""
+    header = (KERNELS / "pulp" / "match_pulp.h").read_text()
+    return tuple(re.findall(r"^void (match_pulp_\w+)\(const match_tile_t", header, re.MULTILINE))
+
+
 ISA = {"corev": ("-DMATCH_PULP_ISA_COREV",), "portable": ()}
 """What the kernels are compiled for: macros by name. This core executes no Xpulpv2."""
 
@@ -32,7 +42,7 @@ def firmware(folder: Path, isa: str) -> Path:
     kernels = sorted((KERNELS / "pulp").glob("*.c"))
     headers = [*sorted((KERNELS / "pulp").glob("*.h")), *sorted((KERNELS / "include").glob("*.h"))]
     sources = [HERE / "boot.S", HERE / "firmware.c", *kernels]
-    options = (*_GCC, *ISA[isa])
+    options = (*_GCC, *ISA[isa], f"-DKERNELS={','.join(declared())}")
     place = folder / f"firmware-{digest([HERE / 'firmware.ld', *sources, *headers], options)}"
     if not place.exists():
         elf = place.with_suffix(".elf")

@@ -166,6 +166,11 @@ void match_pulp_lookup_line(const match_tile_t *tile);
  * to clip_low. */
 void match_pulp_absolute_difference(const match_tile_t *tile);
 
+/* The larger, or the smaller, of input and addend, element by element; no parameters, nothing is clipped. Strides and
+ * channels are those of a multiplication. Cores share out the elements. */
+void match_pulp_maximum(const match_tile_t *tile);
+void match_pulp_minimum(const match_tile_t *tile);
+
 /* The channels_in channels of the input, then those of the addend, each through a table of 256 bytes; parameters are the
  * two tables. Cores share out the elements. */
 void match_pulp_concatenate(const match_tile_t *tile);

@@ -55,6 +55,7 @@
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x57, 1, 0x64, " word ", " a ", " lanes "\n" /* pv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x57, 1, 0x60, " word ", " a ", " lanes "\n"     /* pv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
+#define MATCH_INSN_MIN4(smallest, a, b) ".insn r 0x57, 1, 0x14, " smallest ", " a ", " b "\n"    /* pv.minu.b */
 #define MATCH_INSN_MAX2(largest, a, b) ".insn r 0x57, 0, 0x18, " largest ", " a ", " b "\n"      /* pv.max.h */
 #define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x57, 4, 0x20, " word ", " a ", " bits "\n"  /* pv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
@@ -100,6 +101,7 @@
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x7b, 1, 0x70, " word ", " a ", " lanes "\n" /* cv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x7b, 1, 0x60, " word ", " a ", " lanes "\n"     /* cv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */
+#define MATCH_INSN_MIN4(smallest, a, b) ".insn r 0x7b, 1, 0x14, " smallest ", " a ", " b "\n"    /* cv.minu.b */
 #define MATCH_INSN_MAX2(largest, a, b) ".insn r 0x7b, 0, 0x18, " largest ", " a ", " b "\n"      /* cv.max.h */
 #define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x7b, 4, 0x20, " word ", " a ", " bits "\n"  /* cv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */

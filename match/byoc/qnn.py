@@ -26,6 +26,7 @@ def _chain(name: str, operators: Sequence[Op], *steps: str, after_qnn: bool = Fa
 
 _CONVOLUTIONS = Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D
 _OF_TWO = Op.ADD, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.LOOKUP
+_EXTREMA = Op.MAXIMUM, Op.MINIMUM
 _POOLING = Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D
 _MOVES = Op.GATHER, Op.TRANSPOSE, Op.SLICE, Op.CONCATENATE
 _REQUANTIZED = "nn.bias_add|add?", "nn.relu|maximum?", "qnn.requantize", "clip?"
@@ -68,7 +69,7 @@ PATTERNS: tuple[QnnPattern, ...] = (
     Region("real_function", frozenset({Op.LOOKUP}), "qnn.dequantize", _INSIDE, "qnn.quantize"),
     _chain(
         "real_function_of_two",
-        (*_OF_TWO, Op.MULTIPLY, Op.ABSOLUTE_DIFFERENCE),
+        (*_OF_TWO, *_EXTREMA, Op.MULTIPLY, Op.ABSOLUTE_DIFFERENCE),
         "qnn.dequantize",
         "add|subtract|multiply|divide|maximum|minimum[qnn.dequantize]",
         "abs|nn.relu|clip?",
@@ -79,7 +80,7 @@ PATTERNS: tuple[QnnPattern, ...] = (
     _chain("function", (Op.LOOKUP,), _QNN_FUNCTIONS),
     _chain("requantize", (Op.LOOKUP,), "qnn.requantize", "clip?"),
     _chain("clip", (Op.LOOKUP,), "clip"),
-    _chain("extreme", _OF_TWO, "maximum|minimum"),
+    _chain("extreme", (*_EXTREMA, Op.LOOKUP), "maximum|minimum"),
     _chain("concatenate", _MOVES, "qnn.concatenate|concatenate", "clip?"),
     _chain("move", _MOVES, "transpose|strided_slice|take|nn.pad|tile|reverse|broadcast_to"),
     _chain("sums", (*_CONVOLUTIONS, Op.DENSE), "nn.conv2d|nn.dense", "nn.bias_add|add?"),

@@ -1,4 +1,4 @@
-"""Operators of two activations: sums, products, differences, matrices."""
+"""Operators of two activations: sums, products, differences, extrema, matrices."""
 
 from __future__ import annotations
 
@@ -43,12 +43,15 @@ class ElementWise(Operator):
 
     elementwise: ClassVar[bool] = True
     loop: ClassVar[Loop] = Loop.ELEMENTS
-    op: ClassVar[Op]
-    """What it is as a layer."""
     symmetric: ClassVar[bool] = True
     """Whether operands may change places, and their numbers with them."""
 
     dtype: str
+
+    @property
+    def op(self) -> Op:
+        """What it is as a layer: in 8 bits, it is called so."""
+        return Op(self.called)
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The shape that both operands are broadcast to."""
@@ -92,7 +95,6 @@ class Addition(Clipped):
     """
 
     called: ClassVar[str] = "add"
-    op: ClassVar[Op] = Op.ADD
 
     multipliers: tuple[int, int]
     bias: int
@@ -183,7 +185,6 @@ class Int16Addition(ElementWise):
     """
 
     called: ClassVar[str] = "add16"
-    op: ClassVar[Op] = Op.ADD
     loop: ClassVar[Loop] = Loop.OTHER
     symmetric: ClassVar[bool] = False
 
@@ -191,6 +192,11 @@ class Int16Addition(ElementWise):
     sign: int
     clip: tuple[int, int]
     dtype: str = "int16"
+
+    @property
+    def op(self) -> Op:
+        """As of 8 bits."""
+        return Op.ADD
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled sum."""
@@ -212,7 +218,6 @@ class Multiplication(Requantized, ElementWise):
     """A product of two tensors less their zero points, requantized as one channel."""
 
     called: ClassVar[str] = "multiply"
-    op: ClassVar[Op] = Op.MULTIPLY
 
     zero_points: tuple[int, int]
 
@@ -241,10 +246,14 @@ class Int16Multiplication(ElementWise):
     """A product of two tensors of 16 bits, whose zero points are 0, requantized as one channel."""
 
     called: ClassVar[str] = "multiply16"
-    op: ClassVar[Op] = Op.MULTIPLY
 
     requantization: Requantization
     dtype: str = "int16"
+
+    @property
+    def op(self) -> Op:
+        """As of 8 bits."""
+        return Op.MULTIPLY
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized products."""
@@ -268,7 +277,6 @@ class SquaredDifference(Requantized, ElementWise):
     """
 
     called: ClassVar[str] = "squared_difference"
-    op: ClassVar[Op] = Op.SQUARED_DIFFERENCE
 
     steps: Int64Array
 
@@ -323,7 +331,6 @@ class LookupSum(SumOfTables):
     """The clipped sum of two tables."""
 
     called: ClassVar[str] = "lookup_sum"
-    op: ClassVar[Op] = Op.LOOKUP_SUM
     loop: ClassVar[Loop] = Loop.MOVES
     of_either_type: ClassVar[bool] = True
 
@@ -345,7 +352,6 @@ class AbsoluteDifference(SumOfTables):
     """
 
     called: ClassVar[str] = "absolute_difference"
-    op: ClassVar[Op] = Op.ABSOLUTE_DIFFERENCE
 
     def compute(self, *inputs: Array) -> Array:
         """The distances."""
@@ -357,6 +363,45 @@ class AbsoluteDifference(SumOfTables):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Extremum(ElementWise):
+    """The larger, or the smaller, of two tensors of 8 bits of one type."""
+
+    called: ClassVar[str] = "extremum"
+    hands_on: ClassVar[bool] = True
+
+    largest: bool
+    dtype: str
+
+    @property
+    def op(self) -> Op:
+        """By which of both it is."""
+        return Op.MAXIMUM if self.largest else Op.MINIMUM
+
+    def compute(self, *inputs: Array) -> Array:
+        """The larger or the smaller of each pair."""
+        return (np.maximum if self.largest else np.minimum)(*inputs)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range:
+        """The extrema of both lower and of both upper ends."""
+        channels = (result.shape[-1] if result.shape else 1,)
+        low, high = ([getattr(x.range, end) for x in inputs] for end in ("low", "high"))
+        return Range(*(np.broadcast_to(self.compute(*ends), channels) for ends in (low, high)))
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Both tensors are as much larger."""
+        del inputs
+        return self if more is None else replace(self, dtype="uint8")
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by which of both it is."""
+        return replace(super().work(result, inputs), name=self.op.value)
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        del inputs
+        return Described(layer, LayerConstants(), None, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LookupLine(Clipped):
     """``a * slope[b] + bias[b]`` of two tensors of 8 bits, rounded down and clipped.
 
@@ -365,7 +410,6 @@ class LookupLine(Clipped):
     """
 
     called: ClassVar[str] = "lookup_line"
-    op: ClassVar[Op] = Op.LOOKUP_LINE
     loop: ClassVar[Loop] = Loop.MOVES
     symmetric: ClassVar[bool] = False
 

@@ -12,11 +12,11 @@ A concatenation joins the channels of two tensors, each through a table of its o
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. A gather takes, for each column of its output,
 one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
-multiplication, a squared or absolute difference, a sum of lookups or a looked-up line may be broadcast (`Broadcast`);
-such a line is one of the first input, and the second chooses which, as a divisor does. A softmax, its logarithm and a
-normalization are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between
-four pixels, and a tile has all rows and columns of the input. A float average is average pooling that is summed in
-float32; it divides by the pixels of the window that lie inside the input.
+multiplication, a squared or absolute difference, a maximum, a minimum, a sum of lookups or a looked-up line may be
+broadcast (`Broadcast`); such a line is one of the first input, and the second chooses which, as a divisor does. A
+softmax, its logarithm and a normalization are computed over the channels of each pixel, and a tile has all channels. A
+resize interpolates between four pixels, and a tile has all rows and columns of the input. A float average is average
+pooling that is summed in float32; it divides by the pixels of the window that lie inside the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -27,7 +27,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -63,14 +63,24 @@ class Dim(enum.StrEnum):
 
 
 class Op(enum.StrEnum):
-    """The operators a layer can be."""
+    """The operators a layer can be; behind a name the number of inputs, 1 where there is none."""
+
+    _value_: str
+    inputs: int
+
+    def __new__(cls, name: str, inputs: int = 1) -> Self:
+        """The member, a string."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.inputs = inputs
+        return member
 
     CONV2D = "conv2d"
     DEPTHWISE_CONV2D = "depthwise_conv2d"
     GROUPED_CONV2D = "grouped_conv2d"
     DENSE = "dense"
-    MATRICES = "matrices"
-    ADD = "add"
+    MATRICES = "matrices", 2
+    ADD = "add", 2
     AVG_POOL2D = "avg_pool2d"
     FLOAT_AVG_POOL2D = "float_avg_pool2d"
     MAX_POOL2D = "max_pool2d"
@@ -83,12 +93,14 @@ class Op(enum.StrEnum):
     LEAKY_RELU = "leaky_relu"
     LOGISTIC = "logistic"
     TANH = "tanh"
-    MULTIPLY = "multiply"
-    SQUARED_DIFFERENCE = "squared_difference"
-    ABSOLUTE_DIFFERENCE = "absolute_difference"
-    LOOKUP_SUM = "lookup_sum"
-    LOOKUP_LINE = "lookup_line"
-    CONCATENATE = "concatenate"
+    MULTIPLY = "multiply", 2
+    SQUARED_DIFFERENCE = "squared_difference", 2
+    ABSOLUTE_DIFFERENCE = "absolute_difference", 2
+    MAXIMUM = "maximum", 2
+    MINIMUM = "minimum", 2
+    LOOKUP_SUM = "lookup_sum", 2
+    LOOKUP_LINE = "lookup_line", 2
+    CONCATENATE = "concatenate", 2
     SLICE = "slice"
     TRANSPOSE = "transpose"
     GATHER = "gather"
@@ -121,20 +133,6 @@ BY_PIXEL = frozenset({Op.SOFTMAX, Op.LOG_SOFTMAX, Op.NORMALIZE})
 
 _FLOATING = frozenset({Op.LOG_SOFTMAX, Op.DEQUANTIZE_SUMS})
 """Operators whose outputs are float32 and may be rounded otherwise than the reference's."""
-
-TWO_INPUTS = frozenset(
-    {
-        Op.ADD,
-        Op.MATRICES,
-        Op.MULTIPLY,
-        Op.SQUARED_DIFFERENCE,
-        Op.ABSOLUTE_DIFFERENCE,
-        Op.LOOKUP_SUM,
-        Op.LOOKUP_LINE,
-        Op.CONCATENATE,
-    }
-)
-"""Operators with a second input, the addend."""
 
 
 class Padding(NamedTuple):
@@ -238,7 +236,7 @@ class Layer:
     @property
     def two_inputs(self) -> bool:
         """Whether it has a second input, the addend."""
-        return self.op in TWO_INPUTS or self.get(Own).inputs == 2
+        return max(self.op.inputs, self.get(Own).inputs) == 2
 
     @property
     def floating(self) -> bool:

@@ -67,7 +67,7 @@ def least_peak(works: Sequence[Work], held: Sequence[Held], given: Sequence[int]
     """
     problem = _Problem(works, held)
     known = peak_of(given, works, held)
-    if known <= problem.bound():
+    if not works or known <= problem.bound():
         return tuple(given)
     whole = (1 << len(works)) - 1
     levels = [{0: problem.start}]

@@ -16,7 +16,7 @@ from match.rewrites.channels_last import with_channels_last
 from match.rewrites.clips_inside import with_clips_inside
 from match.rewrites.close_averages import with_close_averages
 from match.rewrites.dead_channels import without_dead_channels
-from match.rewrites.extrema import with_added_extrema
+from match.rewrites.extrema import with_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
 from match.rewrites.functions_of_two import with_forms_of_two
 from match.rewrites.integer_chains import with_integer_chains
@@ -80,7 +80,7 @@ def integer_network(
         with_padding_inside,
         with_functions_of_rows,
         split_gathers,
-        with_added_extrema,
+        with_extrema,
         with_tables,
         *((without_dead_channels,) if remove_dead_channels else ()),
         *((with_unsigned_activations,) if activations == "uint8" else ()),

@@ -29,6 +29,7 @@ from match.graph.operator import Operator
 from match.graph.pairs import (
     AbsoluteDifference,
     Addition,
+    Extremum,
     FunctionOfTwo,
     Int16Addition,
     Int16Multiplication,
@@ -146,6 +147,8 @@ def _pair(
             return integer_form.lookup_line(a, b, dtypes, operator.lines, operator.clip, operator.dtype, real=real)
         case AbsoluteDifference():
             return integer_form.absolute_difference(a, b, dtypes, operator.tables, operator.clip, operator.dtype)
+        case Extremum():
+            return relay.maximum(a, b) if operator.largest else relay.minimum(a, b)
         case Matrices():
             requantization = operator.requantization.take(np.zeros(tensors[1].shape[1], np.intp))
             sums = "int64" if dtypes[0] == "int16" else "int32"

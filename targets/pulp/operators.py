@@ -19,6 +19,7 @@ from match.cost_models.pulp_elements import (
     channel_lookup,
     concatenation,
     elements,
+    extremum,
     gathered,
     lines,
     loads_addition,
@@ -104,6 +105,10 @@ def _of_16_bits_alone(operator: Op) -> PulpOperator:
     return PulpOperator(f"match_pulp_{operator.value}", cost, int16=cost)
 
 
+def _extremum(operator: Op) -> PulpOperator:
+    return PulpOperator(f"match_pulp_{operator.value}", KernelCost(extremum, "addition"), (uint8_input,))
+
+
 OPERATORS = MappingProxyType(
     {
         Op.CONV2D: PulpOperator(
@@ -168,6 +173,7 @@ OPERATORS = MappingProxyType(
         Op.ABSOLUTE_DIFFERENCE: PulpOperator(
             "match_pulp_absolute_difference", KernelCost(by_element("absolute_difference"), "addition"), (uint8_input,)
         ),
+        **{op: _extremum(op) for op in (Op.MAXIMUM, Op.MINIMUM)},
         Op.LOOKUP_SUM: PulpOperator(
             "match_pulp_lookup_sum", KernelCost(by_element("lookup_sum"), "addition"), (uint8_input,)
         ),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from match.devtools.check.builds import Builds
+from match.graph.operator import Described, Known
+from match.graph.pairs import ElementWise
+from match.ir import graph
 from match.ir.attributes import (
     Attributes,
     Broadcast,
@@ -24,24 +29,20 @@ from match.ir.constants import (
     ChannelLines,
     ChannelTables,
     Data,
-    Entries,
     Filters,
     GatheredColumns,
     InputTables,
     LayerConstants,
-    Lines,
     Normalization,
     Positions,
-    Steps,
     Structure,
-    Summands,
     Table,
     ZeroPoints,
 )
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
-from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
-from match.ir.requantization import Requantization
+from match.ir.layer import Layer, Op, Padding
+from match.ir.requantization import Int64Array, Requantization
 from tests.kernels.reference import (
     gate_of,
     log_softmax_of,
@@ -65,11 +66,15 @@ Tensor = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A layer with its constants and inputs, the latter of shape (height, width, channels)."""
+    """A layer with its constants and inputs, the latter of shape (height, width, channels).
+
+    accumulator: smallest and largest sum, where the operator's class says them.
+    """
 
     layer: Layer
     constants: LayerConstants
     inputs: tuple[Tensor, ...]
+    accumulator: tuple[Int64Array, Int64Array] | None = None
 
     def expected(self) -> Tensor:
         """Output, shape (height, width, channels)."""
@@ -129,15 +134,8 @@ class Case:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
         if layer.op is Op.FLOAT_AVG_POOL2D:
             return data_of(self.constants, FloatAverage).function(_float_means(self)).astype(np.uint8)
-        if layer.op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
-            a, b = _looked_up(self, Summands)
-            sums = (a + b) >> 20
-            outputs = sums if layer.op is Op.LOOKUP_SUM else layer.clip[0] + np.abs(sums)
-            return np.clip(outputs, *layer.clip).astype(np.uint8)
-        if layer.op is Op.LOOKUP_LINE:
-            slopes, biases = data_of(self.constants, Lines).entries.astype(np.int64)
-            a, b = (x.astype(np.int64) for x in self.inputs)
-            return np.clip((a * slopes[b] + biases[b]) >> 15, *layer.clip).astype(np.uint8)
+        if layer.op in _OF_CLASSES:
+            return _OF_CLASSES[layer.op].in_form(self.constants, (0, 1)).compute(*self.inputs)
         assert requant is not None
         if layer.op is Op.ADD:
             addends = data_of(self.constants, Addends)
@@ -149,9 +147,6 @@ class Case:
             pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
             acc = np.array([normalized(pixel, own.spread, own.gains.astype(np.int64), own.centre) for pixel in pixels])
             return requant(acc).reshape(self.inputs[0].shape).astype(np.uint8)
-        if layer.op is Op.SQUARED_DIFFERENCE:
-            a, b = _looked_up(self, Steps)
-            return requant(((a - b) ** 2).reshape(-1, 1)).reshape((a - b).shape).astype(np.uint8)
         if layer.op in (Op.MATRICES, Op.MULTIPLY):
             zeros = data_of(self.constants, ZeroPoints)
             a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, zeros, strict=True))
@@ -175,12 +170,6 @@ class Case:
                 ]
                 acc = np.concatenate(parts, axis=2)
         return requant(acc).astype(np.uint8)
-
-
-def _looked_up(case: Case, kind: type[Entries]) -> list[npt.NDArray[np.int64]]:
-    """The entries of both inputs."""
-    tables = data_of(case.constants, kind).entries.astype(np.int64)
-    return [table[x] for table, x in zip(tables, case.inputs, strict=True)]
 
 
 def _float_means(case: Case) -> npt.NDArray[np.float32]:
@@ -225,6 +214,8 @@ def make(
 
     `broadcast`: how the inputs of an addition meet.
     """
+    if op in _OF_CLASSES:
+        return _of_class(_OF_CLASSES[op], channels_in, height, width, seed=seed, name=name)
     assert op in _MADE or op in _UNWEIGHTED, f"tests/codegen/layers.py makes no {op}: list it, with its constants"
     if op in _UNWEIGHTED:
         return _unweighted(op, channels_in, channels_out, height, width, seed=seed, name=name)
@@ -257,7 +248,7 @@ def make(
     data: Data | None = None
     if weighted:
         data = Filters(rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c)).astype(np.int8))
-    count = 1 if op in TWO_INPUTS else layer.output_channels
+    count = 1 if op.inputs == 2 else layer.output_channels
     terms = layer.c * layer.fy * layer.fx
     # Accumulators are spread over about 100 * 128 * sqrt(terms); pooling sums are all positive.
     scale = 2**20 / (
@@ -307,10 +298,6 @@ _MADE = (
 
 _UNWEIGHTED = (
     Op.MULTIPLY,
-    Op.SQUARED_DIFFERENCE,
-    Op.ABSOLUTE_DIFFERENCE,
-    Op.LOOKUP_SUM,
-    Op.LOOKUP_LINE,
     Op.CONCATENATE,
     Op.SLICE,
     Op.TRANSPOSE,
@@ -329,8 +316,8 @@ _UNWEIGHTED = (
 
 _HALVES = dict.fromkeys(INT16, "int16")
 _REAL = Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
-_SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
-_MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE)
+_OF_CLASSES = MappingProxyType({operator.op: operator for operator in Builds("uint8").of_two_maps()})
+"""Operators whose constants are those of their probes, and whose outputs are what their classes compute."""
 
 _BROADCASTS: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
 
@@ -341,6 +328,20 @@ def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
     pixel, channel = (1, 1, layer.k), (layer.oy, layer.ox, 1)
     met = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}
     return [*met[layer.get(Broadcast).kind]]
+
+
+def _of_class(operator: ElementWise, channels: int, height: int, width: int, *, seed: int, name: str) -> Case:
+    """An operator of two inputs, one of which may have a single pixel or channel."""
+    rng = np.random.default_rng(seed)
+    whole, pixel, channel = (height, width, channels), (1, 1, channels), (height, width, 1)
+    met = (whole, whole), (whole, pixel), (whole, channel), (pixel, channel)
+    shapes = met[int(rng.integers(len(met)))]
+    known = [Known(graph.Tensor(shape, "uint8")) for shape in shapes]
+    described = operator.layer(operator.result(*(x.tensor for x in known)), known)
+    assert isinstance(described, Described), described
+    assert described.order == (0, 1)
+    inputs = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
+    return Case(replace(described.layer, name=name), described.constants, inputs, described.accumulator)
 
 
 def _attributes(op: Op, first: int, both: int, broadcast: BroadcastKind, rng: np.random.Generator) -> Attributes:
@@ -367,7 +368,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     rng = np.random.default_rng(seed)
     both = channels_in + channels_out
     first = channels_in if op is Op.CONCATENATE else int(rng.integers(0, channels_out + 1))
-    broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op in _MET else ""
+    broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op is Op.MULTIPLY else ""
     layer = Layer(
         name=name,
         op=op,
@@ -380,7 +381,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         input_dtype={Op.QUANTIZE: "float32", Op.DEQUANTIZE_SUMS: "int32", **_HALVES}.get(op, "uint8"),
         weight_dtype="",
         output_dtype={**dict.fromkeys(_REAL, "float32"), **_HALVES}.get(op, "uint8"),
-        clip=(-(1 << 15), (1 << 15) - 1) if op in INT16 else (3, 250) if op in _MET else (0, 255),
+        clip=(-(1 << 15), (1 << 15) - 1) if op in INT16 else (3, 250) if op is Op.MULTIPLY else (0, 255),
         attributes=_attributes(op, first, both, broadcast, rng),
     )
     requantization: Requantization | None = None
@@ -396,7 +397,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         shapes = [(height, layer.k, width * unit)]
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
-    if op in _MET:
+    if op is Op.MULTIPLY:
         shapes = _operand_shapes(layer)
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if unit > 1:
@@ -435,14 +436,6 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         data = Table(rng.normal(0, 1, 256).astype(np.float32))
     if op is Op.MULTIPLY:
         data = ZeroPoints(int(rng.integers(256)), int(rng.integers(256)))
-    if op is Op.SQUARED_DIFFERENCE:
-        data = Steps(rng.integers(-200, 200, (2, 256)).astype(np.int16))
-    if op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
-        data = Summands(rng.integers(-(2**27), 2**28, (2, 256)).astype(np.int32))
-    if op is Op.LOOKUP_LINE:
-        lines = np.stack([rng.integers(-(2**16), 2**16, 256), rng.integers(0, 2**23, 256)])
-        data = Lines(lines.astype(np.int32))
-    if op in _SCALED:
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, 1),
             bias=rng.integers(0, 2**27, 1),

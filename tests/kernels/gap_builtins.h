@@ -50,6 +50,14 @@ static inline gap_unsigned4_t gap_maxu4(gap_unsigned4_t a, gap_unsigned4_t b)
     return a;
 }
 
+static inline gap_unsigned4_t gap_minu4(gap_unsigned4_t a, gap_unsigned4_t b)
+{
+    for (int i = 0; i < 4; i++) {
+        a[i] = a[i] < b[i] ? a[i] : b[i];
+    }
+    return a;
+}
+
 static inline unsigned int gap_clipu_r(int value, int most)
 {
     return (unsigned int)(value <= 0 ? 0 : value >= most ? most : value);
@@ -61,6 +69,7 @@ static inline unsigned int gap_clipu_r(int value, int most)
 #define __builtin_pulp_sdotup4 gap_sdotup4
 #define __builtin_pulp_pack4 gap_pack4
 #define __builtin_pulp_maxu4 gap_maxu4
+#define __builtin_pulp_minu4 gap_minu4
 #define __builtin_pulp_clipu_r gap_clipu_r
 
 #endif

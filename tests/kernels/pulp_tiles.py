@@ -163,6 +163,26 @@ def met_strides(first: View, second: View) -> dict[str, int]:
     return strides
 
 
+def extremum_on(
+    harness: Harness,
+    kernel: str,
+    geometry: Geometry,
+    gaps: Sequence[tuple[int, int, int, int]],
+    shared: str,
+    seed: int,
+) -> None:
+    """The larger or the smaller of two inputs, by NumPy's name, compared."""
+    geometry, first, second, target = laid_out(np.random.default_rng(seed), geometry, shared, gaps)
+    output = harness.kernel(
+        f"match_pulp_{kernel}",
+        replace(geometry.fields(**strides_of(first), **output_strides_of(target)), **met_strides(first, second)),
+        input=first.block,
+        addend=second.block,
+        output=target.block,
+    )
+    expect(output, target, getattr(np, kernel)(first.tile, second.tile))
+
+
 def accumulate_on(
     harness: Harness,
     geometry: Geometry,

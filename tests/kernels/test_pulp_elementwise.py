@@ -17,6 +17,7 @@ from tests.kernels.pulp_tiles import (
     add_on,
     clips,
     expect,
+    extremum_on,
     fields_of,
     forms,
     kernel_of,
@@ -131,6 +132,14 @@ def test_absolute_difference(
 ) -> None:
     """The sums of `test_lookup_sum` without their signs, from the lowest output on."""
     sum_on(harness, "absolute_difference", geometry, gaps, shared, lambda sums: clip[0] + np.abs(sums), clip, seed)
+
+
+@pytest.mark.parametrize("kernel", ["maximum", "minimum"])
+@EXAMPLES
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, seeds)
+def test_extremum(harness: Harness, kernel: str, geometry: Geometry, gaps: Gaps, shared: str, seed: int) -> None:
+    """Inputs have one shape, or one of them a single pixel or channel."""
+    extremum_on(harness, kernel, geometry, gaps, shared, seed)
 
 
 @EXAMPLES

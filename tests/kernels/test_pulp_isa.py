@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -15,7 +16,14 @@ import pytest
 from tests.kernels.declared import HEADERS, kernel_table
 from tests.kernels.harness import Harness
 from tests.kernels.int16_tiles import int16_on, maxima
-from tests.kernels.pulp_tiles import accumulate_on, conv2d_scratch, convolve_on, depthwise_scratch, pool_on
+from tests.kernels.pulp_tiles import (
+    accumulate_on,
+    conv2d_scratch,
+    convolve_on,
+    depthwise_scratch,
+    extremum_on,
+    pool_on,
+)
 from tests.kernels.reference import FORMS, Geometry
 from tests.kernels.toolchain import PACKAGE, PROJECT, STRICT, compile_c, gap9_sources
 
@@ -163,5 +171,7 @@ def test_built_in_functions_of_the_gap_sdk(tmp_path: Path) -> None:
         no_gaps = (0, 0, 0, 0), (0, 0, 0, 0)
         int16_on(harness, "conv2d", SAME, no_gaps, (-(1 << 15), (1 << 15) - 1), np.random.default_rng(4))
         maxima(harness, SAME, no_gaps, np.random.default_rng(4))
+        for kernel, shared in itertools.product(("maximum", "minimum"), ("", "channel")):
+            extremum_on(harness, kernel, POINTS, [(0, 0, 0, 0)] * 3, shared, 4)
     finally:
         harness.close()

@@ -302,14 +302,19 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
         assert all(np.all((output == 0) | (output == expected)) for output in outputs), told
 
 
-@pytest.mark.parametrize("op", [Op.ADD, Op.MULTIPLY])
+@pytest.mark.parametrize("op", [Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM])
 @seeded(2, 20)
 def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
     """Inputs of one shape, or one of a pixel or channel: fours and fewer, in each form; shares begin anywhere."""
     rng = random.Random(seed)
-    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "rows", "split", "split_signed")
+    by_op: dict[Op, tuple[Form, ...]] = {
+        Op.ADD: ("int32", "split"),
+        Op.MULTIPLY: ("int32", "rows", "split", "split_signed"),
+    }
     broadcasts: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
-    for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
+    for form, broadcast, k in itertools.product(
+        by_op.get(op, ("int32",)), broadcasts, (rng.randint(2, 3), rng.randint(4, 40))
+    ):
         if form == "rows" and not broadcast:
             continue
         size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
@@ -388,3 +393,21 @@ def test_random_layers_of_16_bits(core: Simulator, draw: Callable[[random.Random
         case, cores = Case(shapes.in_int16(replace(layer, pad_value=0))), rng.choice(CORES)
         outputs = [called(core, case, number, cores)[1] for number in range(cores)]
         assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), f"{case.layer}, {cores} cores"
+
+
+@pytest.mark.parametrize("cores", [1, 8])
+@pytest.mark.parametrize(
+    ("k", "size", "broadcast"),
+    [
+        *((16, (16, 16), broadcast) for broadcast in ("", "pixel", "channel", "outer")),
+        (5, (19, 17), "pixel"),  # bytes behind the words of each run
+        (3, (51, 13), ""),
+    ],
+)
+def test_extrema_take_what_is_predicted(
+    core: Simulator, k: int, size: tuple[int, int], broadcast: BroadcastKind, cores: int
+) -> None:
+    """The core with most to do."""
+    case = Case(shapes.shared(Op.MAXIMUM, k, size, broadcast))
+    longest = max(called(core, case, number, cores)[0] for number in range(cores))
+    assert longest == pytest.approx(predicted(case, cores=cores) / Sharing.measured().factor(cores), rel=0.1)

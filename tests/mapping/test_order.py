@@ -126,3 +126,8 @@ def test_of_many_branches_some_order_is_found() -> None:
     order = least_peak(works, held, range(len(works)))
     assert sorted(order) == list(range(len(works)))
     assert peak_of(order, works, held) < peak_of(range(len(works)), works, held) / 4
+
+
+def test_a_network_of_nothing_has_an_order() -> None:
+    """Its output is its input."""
+    assert least_peak([], [Held(100, frozenset(), before=True, after=True)], []) == ()

@@ -44,8 +44,25 @@ def test_extrema(kind: str, dtype: str, *, in_front: bool) -> None:
     model = quantized(kind, EXTENTS, scales(dtype) | {"each": each}, more=order[1:])
     model.graph.node[2].input[0] = order[0]
     module = integers(model)
-    assert references(module, Op.ADD) == [True, True]
+    assert references(module, Op.MAXIMUM if kind == "Max" else Op.MINIMUM) == [True]
     assert not distances(model, module, inputs(), least=40).any()
+
+
+@pytest.mark.parametrize("kind", ["Max", "Min"])
+@pytest.mark.parametrize("extents", [EXTENTS, (6, 5), (4, 1, 1), (5,)])
+def test_extrema_of_two_tensors(kind: str, extents: tuple[int, ...]) -> None:
+    """In two scales; the second may be broadcast, by layers where it is a pixel or a channel."""
+    constants = scales("uint8") | {"t": np.float32(0.02), "zt": np.uint8(99)}
+    model = quantized(kind, EXTENTS, constants, more=["second"])
+    model.graph.input.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, extents))
+    for node in (
+        helper.make_node("DequantizeLinear", ["levels2", "t", "zt"], ["second"]),
+        helper.make_node("QuantizeLinear", ["b", "t", "zt"], ["levels2"]),
+    ):
+        model.graph.node.insert(0, node)
+    module = integers(model)
+    assert references(module, Op.MAXIMUM if kind == "Max" else Op.MINIMUM) == [True]
+    assert not distances(model, module, {"x": inputs(), "b": inputs(extents)}, least=20).any()
 
 
 MASKS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {

@@ -1,49 +1,66 @@
-"""The larger and the smaller of two tensors as additions, against NumPy, for all pairs of 8-bit values."""
+"""The larger and the smaller of two tensors as layers, against NumPy, for all pairs of 8-bit values."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from match.relay import relay, tvm
-from match.relay.graph import post_order
-from match.relay.rewrite import operator_name
-from match.rewrites.extrema import with_added_extrema
+from match.graph.evaluate import evaluate
+from match.graph.integers import Elementwise
+from match.graph.operator import Described, Known
+from match.graph.pairs import Extremum
+from match.graph.value import Graph, Value, computed
+from match.ir.graph import Tensor
+from match.ir.layer import Op
+from match.rewrites.extrema import with_extrema
 from match.rewrites.unsigned import with_unsigned_activations
-from tests.passes.running import executable
-from tests.rewrites.through import rewritten
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.unit
 
-
-def module_of(name: str, shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
-    a, b = (relay.var(side, shape=shape, dtype=dtype) for side in "ab")
-    module = tvm.IRModule.from_expr(relay.Function([a, b], getattr(relay, name)(a, b)))
-    return rewritten(relay.transform.InferType()(module), with_added_extrema)
+OPS = {"maximum": Op.MAXIMUM, "minimum": Op.MINIMUM}
 
 
-def names(module: tvm.IRModule) -> set[str]:
-    return {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
+def graph_of(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]], dtypes: Sequence[str]) -> Graph:
+    """One operator on two tensors; types are theirs and the result's."""
+    given = [
+        Value(Tensor(shape, dtype), source=source)
+        for source, shape, dtype in zip("ab", shapes, dtypes[:2], strict=True)
+    ]
+    result = computed(Elementwise(function=name, dtype=dtypes[2]), *given)
+    return with_extrema(Graph(tuple(given), (result,)))
 
 
 @pytest.mark.parametrize("unsigned", [False, True], ids=["kept", "unsigned"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("name", OPS)
 def test_all_pairs(name: str, dtype: str, unsigned: bool) -> None:
-    """Also where int8 is stored 128 higher."""
+    """Also where int8 is stored 128 higher; each of one tensor with a channel of the other, as layers have them."""
     limits = np.iinfo(dtype)
     levels = np.arange(limits.min, limits.max + 1).astype(dtype)
-    a, b = (side.reshape(1, 256, 256, 1) for side in np.meshgrid(levels, levels))
-    module = module_of(name, a.shape, dtype)
+    a, b = levels.reshape(1, 256, 1, 1), levels.reshape(1, 1, 256)
+    graph = graph_of(name, (a.shape, b.shape), (dtype,) * 3)
     if unsigned:
-        module = rewritten(module, with_unsigned_activations)
-    assert not names(module) & {"maximum", "minimum"}
-    assert np.array_equal(executable(module)({"a": a, "b": b})[0], getattr(np, name)(a, b))
+        graph = with_unsigned_activations(graph)
+    (found,) = [value for value in graph.values if isinstance(value.operator, Extremum)]
+    assert {x.dtype for x in (found, *found.inputs)} == {"uint8" if unsigned else dtype}
+    assert np.array_equal(evaluate(graph, [a, b])[0], getattr(np, name)(a, b))
 
 
-def test_what_no_module_adds_stays() -> None:
-    """Other types, and tensors of two shapes."""
-    assert names(module_of("maximum", (1, 4), "int32")) == {"maximum"}
-    a, b = relay.var("a", shape=(1, 3, 4), dtype="int8"), relay.var("b", shape=(1, 1, 4), dtype="int8")
-    module = tvm.IRModule.from_expr(relay.Function([a, b], relay.maximum(a, b)))
-    assert names(rewritten(relay.transform.InferType()(module), with_added_extrema)) == {"maximum"}
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 3, 4)), ((4,), (2, 3, 4)), ((2, 3, 4), (3, 1)), ((), (5,))])
+def test_layers(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    """Of one shape, or one of both with a pixel or a channel."""
+    (value,) = graph_of(name, shapes, ("int8",) * 3).outputs
+    assert isinstance(value.operator, Extremum)
+    described = value.operator.layer(value.tensor, [Known(x.tensor) for x in value.inputs])
+    assert isinstance(described, Described) == (shapes[1] != (3, 1))
+    assert not isinstance(described, Described) or described.layer.op is OPS[name]
+
+
+def test_what_no_module_has_stays() -> None:
+    """Other types, and two of them."""
+    for dtypes in (("int32",) * 3, ("int8", "uint8", "int16"), ("int8", "uint8", "int8")):
+        (value,) = graph_of("maximum", ((1, 4), (1, 4)), dtypes).outputs
+        assert isinstance(value.operator, Elementwise)

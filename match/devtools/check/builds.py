@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -31,6 +31,8 @@ from match.graph.operator import Operator
 from match.graph.pairs import (
     AbsoluteDifference,
     Addition,
+    ElementWise,
+    Extremum,
     Int16Addition,
     Int16Multiplication,
     LookupLine,
@@ -247,31 +249,29 @@ class Builds:
         scaled, offsets = self.requantization(1, 32), (self._low + 3, self._low + 100)
         return partial(computed, Multiplication(zero_points=offsets, requantization=scaled, dtype=self.dtype))
 
-    def squared_difference(self) -> Build:
-        """The squared difference of two maps, whose steps are of two sizes."""
+    def of_two_maps(self) -> Iterator[ElementWise]:
+        """Operators of two maps, element by element, but the addition and the multiplication, which have more probes.
+
+        Steps of squares and distances are of two sizes, and the largest distances are clipped. Tables that are added
+        are no lines. Of the lines that a second map chooses those of low values are steep, as of a divisor, and those
+        of high ones fall.
+        """
         scaled, levels = self.requantization(1, 256), np.arange(256)
         steps = np.stack([levels, 100 + levels // 2])
-        return partial(computed, SquaredDifference(steps=steps, requantization=scaled, dtype=self.dtype))
-
-    def lookup_sum(self) -> Build:
-        """The sum of two maps through tables that are no lines."""
-        rising = np.rint(np.sqrt(np.arange(256)) * 2**23)
+        yield SquaredDifference(steps=steps, requantization=scaled, dtype=self.dtype)
+        rising = np.rint(np.sqrt(levels) * 2**23)
         tables = np.stack([rising, rising[::-1] + (self._low << LOOKUP_SUM_FRACTION)]).astype(np.int64)
-        return partial(computed, LookupSum(tables=tables, clip=self._range, dtype=self.dtype))
-
-    def lookup_line(self) -> Build:
-        """A line for each value of a second map: steep ones for low values, as of a divisor, and falling ones."""
+        yield LookupSum(tables=tables, clip=self._range, dtype=self.dtype)
         slopes = np.rint((1 << LOOKUP_LINE_FRACTION) * 40 / np.arange(1, 257)).astype(np.int64)
         slopes[200:] = -slopes[200:]
         biases = ((100 + self._low) << LOOKUP_LINE_FRACTION) - 60 * slopes
         lines = np.stack([slopes, biases - self._low * slopes])
-        return partial(computed, LookupLine(lines=lines, clip=self._range, dtype=self.dtype))
-
-    def absolute_difference(self) -> Build:
-        """The distance of two maps, whose steps are of two sizes; the largest are clipped."""
-        levels = np.arange(256) << LOOKUP_SUM_FRACTION
-        tables = np.stack([levels, (40 << LOOKUP_SUM_FRACTION) - levels * 5 // 4])
-        return partial(computed, AbsoluteDifference(tables=tables, clip=self._range, dtype=self.dtype))
+        yield LookupLine(lines=lines, clip=self._range, dtype=self.dtype)
+        whole = levels << LOOKUP_SUM_FRACTION
+        tables = np.stack([whole, (40 << LOOKUP_SUM_FRACTION) - whole * 5 // 4])
+        yield AbsoluteDifference(tables=tables, clip=self._range, dtype=self.dtype)
+        yield Extremum(largest=True, dtype=self.dtype)
+        yield Extremum(largest=False, dtype=self.dtype)
 
     def concatenation(self) -> Build:
         """Channels of two maps, those of the second through a table."""

@@ -15,7 +15,7 @@ from match.devtools.check.builds import SAME, SCALE, Build, Builds
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.relay import from_relay
 from match.graph.rewrite import on_inputs
-from match.graph.value import Graph, Value
+from match.graph.value import Graph, Value, computed
 from match.ir.graph import Tensor
 from match.ir.layer import Op, Padding
 from match.partitioning.own import with_own_operators
@@ -158,15 +158,8 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     yield Probe(Op.MULTIPLY, "a product of two 8x8x16 maps", dtype, shape, 2, builds.multiplication())
     outer = "a product of one channel of 8x8 and one pixel of 16"
     yield Probe(Op.MULTIPLY, outer, dtype, (1, 8, 8, 1), 1, builds.outer_product())
-    yield Probe(
-        Op.SQUARED_DIFFERENCE, "a squared difference of two 8x8x16 maps", dtype, shape, 2, builds.squared_difference()
-    )
-    what = "a sum of two 8x8x16 maps, each through a table"
-    yield Probe(Op.LOOKUP_SUM, what, dtype, shape, 2, builds.lookup_sum())
-    what = "an 8x8x16 map on lines that another one chooses"
-    yield Probe(Op.LOOKUP_LINE, what, dtype, shape, 2, builds.lookup_line())
-    what = "an absolute difference of two 8x8x16 maps"
-    yield Probe(Op.ABSOLUTE_DIFFERENCE, what, dtype, shape, 2, builds.absolute_difference())
+    for operator in builds.of_two_maps():
+        yield Probe(operator.op, f"{operator.op} of two 8x8x16 maps", dtype, shape, 2, partial(computed, operator))
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, builds.concatenation())
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, builds.part())
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, builds.transposition(0, 3, 1, 2))

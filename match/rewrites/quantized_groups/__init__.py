@@ -205,7 +205,7 @@ class _Groups:
         )
 
     def _extremum(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
-        """The larger or the smaller of two tensors of one shape: quantizing keeps their order.
+        """The larger or the smaller of two tensors: quantizing keeps their order.
 
         One of them may be constant, with numbers along several axes.
         """
@@ -213,7 +213,7 @@ class _Groups:
             return None
         for x in joined(real, real.operator.function):
             numbers = numbers_of(x)
-            is_given = x.shape == real.shape and dequantized(x) is not None
+            is_given = dequantized(x) is not None
             if not (is_given if numbers is None else sum(extent > 1 for extent in numbers.shape) > 1):
                 return None
         tensors = sorted(real.inputs, key=lambda x: numbers_of(x) is not None)  # constants come last

@@ -12,7 +12,7 @@ from match.compilation.options import Numerics
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
-from match.ir.constants import Addends, Filters, LayerConstants, Normalization, Steps, ZeroPoints
+from match.ir.constants import Addends, Filters, LayerConstants, Normalization, ZeroPoints
 from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.memory import Memory
@@ -113,14 +113,13 @@ def _shifted(case: Case) -> Case:
 def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int64Array]:
     """Bounds of what each channel can sum up, for inputs of any value."""
     layer, filters = case.layer, constants.get(Filters)
+    if case.accumulator is not None:
+        return case.accumulator
     if addends := constants.get(Addends):
         return np.zeros(1, np.int64), np.array([255 * sum(addends)], np.int64)
     if constants.get(ZeroPoints):
         most = np.array([255 * 255 * layer.c], np.int64)
         return -most, most
-    if steps := constants.get(Steps):
-        widest = int(steps.entries.max()) - int(steps.entries.min())
-        return np.zeros(1, np.int64), np.array([widest**2], np.int64)
     if normalization := constants.get(Normalization):
         most = (64 << 12) * np.abs(normalization.gains.astype(np.int64))
         return -most, most
