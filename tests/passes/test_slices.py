@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
 
 from match.frontend import load
 from match.graph.moves import Concatenate, Move
@@ -51,10 +50,8 @@ def test_a_split(tmp_path: Path, form: str, axis: int, sizes: list[int]) -> None
     model = OnnxModel((1, 3, 4, 7))
     model.conv(8, (1, 1))
     parts = [f"part{number}" for number in range(len(sizes))]
-    numbers = model.constant(np.array(sizes))
-    model.nodes.append(helper.make_node("Split", [model.current, numbers], parts, axis=axis, name="split"))
-    model.current, *rest = reversed(parts)
-    model.add("Concat", *rest, axis=axis)
+    model.split(*parts, axis=axis, sizes=sizes)
+    model.add("Concat", *reversed(parts[:-1]), axis=axis)
     model.conv(4, (1, 1))
     path = expose_integers(quantize(model, tmp_path, form, "QUInt8", per_channel=False))
     module = integer_network(load(path), "uint8")
@@ -70,9 +67,8 @@ def test_halves_that_are_handed_on(tmp_path: Path, factor: float) -> None:
     """A block of YOLOv8: one half is read, and both are handed on beside what was made of it, perhaps at its scale."""
     model = OnnxModel((1, 3, 6, 5))
     model.conv(8, (1, 1))
-    halves = ["first", "second"]
-    model.nodes.append(helper.make_node("Split", [model.current], halves, axis=1, name="split"))
-    model.current, model.channels = "second", 4
+    model.split("first", "second", axis=1)
+    model.channels = 4
     model.conv(4, (1, 1))
     model.add("Mul", model.constant(np.array(factor)))
     made, model.current = model.current, "first"
