@@ -21,7 +21,8 @@ def replacements(graph: Graph, rule: Rule) -> dict[Value, Value]:
     """What each value of a graph becomes by a rule.
 
     A value that the rule leaves, on inputs that it leaves, is the same object. Exactness and the name in the model
-    belong to a value: a rule that makes another one hands them on, as `dataclasses.replace` does.
+    belong to a value: a rule that makes another one hands them on, as `dataclasses.replace` does. One that returns an
+    operand, which has both of its own, hands on nothing.
     """
     replaced: dict[Value, Value] = {}
     for value in graph.values:

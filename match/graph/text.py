@@ -77,8 +77,8 @@ _OF = MappingProxyType({"exact": True, "parts": 1, "deviation": None})
 
 
 def text(graph: Graph) -> str:
-    """The text of a graph. Of the function of an operator without a class there is a digest."""
-    names = {value: f"v{number}" for number, value in enumerate(graph.values)}
+    """The text of a graph, inputs first. Of the function of an operator without a class there is a digest."""
+    names = {value: f"v{number}" for number, value in enumerate(dict.fromkeys((*graph.inputs, *graph.values)))}
     states = dict(zip(graph.inputs[len(graph.given) :], graph.states, strict=True))
     lines = [f"{name}: {_type(value.tensor)} = {_written(value, names, states)}" for value, name in names.items()]
     after = zip(states, graph.outputs[len(graph.handed_out) :], strict=True)

@@ -28,6 +28,7 @@ from match.rewrites.repeated_operands import with_repeated_operands
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.stored_states import with_stored_states
 from match.rewrites.tables import with_tables
+from match.rewrites.undone_joins import without_undone_joins
 from match.rewrites.unsigned import with_unsigned_activations
 
 Rewrite = Callable[[Graph], Graph]
@@ -74,6 +75,7 @@ def integer_network(
         with_integer_chains,
         *(() if exact else (with_close_averages,)),
         *((partial(with_other_groups, exact=exact), with_pooled_extremes, with_channels_last) if quantized else ()),
+        without_undone_joins,
         with_repeated_operands,
         with_clips_inside,
         partial(with_forms_of_two, exact=exact),

@@ -57,6 +57,15 @@ def test_a_text_says_all_but_the_elements_of_large_arrays() -> None:
         assert np.array_equal(found, expected)
 
 
+def test_inputs_keep_their_order() -> None:
+    """Whichever of them is read first, or by nothing."""
+    written = "v0: int8[4] = input('x')\nv1: int8[4] = input('y')\nv2: int8[4] = input('z')\n"
+    written += "v3: int8[4] = elementwise(v2, v0, function='minimum', dtype='int8')\nreturn v3\n"
+    again = parse(text(parse(written)))
+    assert text(again) == written
+    assert [x.source for x in again.inputs] == ["x", "y", "z"]
+
+
 def test_a_rewrite_is_a_few_lines_before_and_after() -> None:
     before = """\
 v0: int8[1, 4] = input('x')

@@ -30,6 +30,7 @@ class OnnxModel:
         self._initializers: list[Any] = []
 
     def constant(self, values: npt.NDArray) -> str:
+        """The name of a constant: int64 (shapes, axes) as they are, other numbers as float32."""
         name = f"c{len(self._initializers)}"
         values = values if values.dtype == np.int64 else values.astype(np.float32)
         self._initializers.append(numpy_helper.from_array(values, name))
@@ -41,6 +42,12 @@ class OnnxModel:
         self.nodes.append(helper.make_node(kind, [self.current, *more], [name], name=f"{kind}_{name}", **attributes))
         self.current = name
         return name
+
+    def split(self, *parts: str, axis: int, sizes: Sequence[int] | None = None) -> None:
+        """Append a Split of the last tensor, in equal parts or of these sizes; `current` is the last of them."""
+        numbers = [] if sizes is None else [self.constant(np.array(sizes))]
+        self.nodes.append(helper.make_node("Split", [self.current, *numbers], parts, axis=axis, name="split"))
+        self.current = parts[-1]
 
     def conv(
         self, filters: int, kernel: tuple[int, ...] = (3, 3), group: int = 1, bias: bool = True, **attributes: Any

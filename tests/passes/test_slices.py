@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
 
 from match.frontend import load
+from match.graph.moves import Concatenate, Move
 from match.partitioning.pattern import Match
 from match.passes.pipeline import integer_network
 from match.relay import relay
@@ -50,10 +50,8 @@ def test_a_split(tmp_path: Path, form: str, axis: int, sizes: list[int]) -> None
     model = OnnxModel((1, 3, 4, 7))
     model.conv(8, (1, 1))
     parts = [f"part{number}" for number in range(len(sizes))]
-    numbers = model.constant(np.array(sizes))
-    model.nodes.append(helper.make_node("Split", [model.current, numbers], parts, axis=axis, name="split"))
-    model.current, *rest = reversed(parts)
-    model.add("Concat", *rest, axis=axis)
+    model.split(*parts, axis=axis, sizes=sizes)
+    model.add("Concat", *reversed(parts[:-1]), axis=axis)
     model.conv(4, (1, 1))
     path = expose_integers(quantize(model, tmp_path, form, "QUInt8", per_channel=False))
     module = integer_network(load(path), "uint8")
@@ -62,3 +60,27 @@ def test_a_split(tmp_path: Path, form: str, axis: int, sizes: list[int]) -> None
     x = {"x": np.random.default_rng(0).normal(0, 1, model.shape).astype(np.float32)}
     for given, expected in zip(executable(module)(x), exact_session(path).run(None, x), strict=True):
         np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("factor", [1.0, 5.0])
+def test_halves_that_are_handed_on(tmp_path: Path, factor: float) -> None:
+    """A block of YOLOv8: one half is read, and both are handed on beside what was made of it, perhaps at its scale."""
+    model = OnnxModel((1, 3, 6, 5))
+    model.conv(8, (1, 1))
+    model.split("first", "second", axis=1)
+    model.channels = 4
+    model.conv(4, (1, 1))
+    model.add("Mul", model.constant(np.array(factor)))
+    made, model.current = model.current, "first"
+    model.add("Concat", "second", made, axis=1)
+    model.channels = 12
+    model.conv(4, (1, 1))
+    path = quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=False)
+    network = integer_network(load(path), "uint8")
+    joins = [value for value in network.values if isinstance(value.operator, Concatenate)]
+    cuts = [value for value in network.values if isinstance(value.operator, Move) and value.operator.taken[-1] == 4]
+    assert [[x.shape[-1] for x in value.inputs] for value in joins] == [[8, 4]]
+    assert len([value for value in cuts if not value.operator.turns]) == 1
+    x = {"x": np.random.default_rng(0).normal(0, 1, model.shape).astype(np.float32)}
+    (expected,) = exact_session(path).run(None, x)
+    assert np.array_equal(executable(network)(x)[0], expected)

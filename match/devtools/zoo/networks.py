@@ -180,6 +180,8 @@ def named(name: str, classes: int | None = None) -> ZooNetwork:
     if not is_a(name, str):
         raise OptionError(f"networks of the zoo have names, and {shown(name)} is none; `match zoo` lists them.")
     make = _NAMED.get(name) or _sized(name)
+    if make is None and name in _SIZED:
+        raise OptionError(f'the zoo makes {name} in any width and resolution; name both, as in "{name}-0.5-256".')
     if make is None:
         raise OptionError(
             f"the zoo has no network {name!r}; it has {', '.join(_NAMED)}, and {', '.join(_SIZED)} in any width and "

@@ -257,6 +257,12 @@ def test_mobilenets_of_any_width_and_resolution_have_names() -> None:
             networks.named(name)
 
 
+def test_a_network_of_any_size_needs_one() -> None:
+    with pytest.raises(OptionError, match=r'the zoo makes ecg in any width .* as in "ecg-0\.5-256"'):
+        networks.named("ecg")
+    assert networks.named("ecg-0.5-256").name == "ecg-0.5-256"
+
+
 @pytest.mark.parametrize("name", ["resnet8", "unet-0.125-16", "vit-0.34-32", "gru_keywords-0.5-16"])
 def test_a_float_network_is_the_quantized_one_without_rounding(name: str) -> None:
     """Its outputs are close to those of the quantized one, whose activations are what 8 bits leave."""
