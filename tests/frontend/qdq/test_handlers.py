@@ -23,6 +23,14 @@ REAL = _("Cast", ["j"], ["r"], to=TensorProto.FLOAT)
 MAP = _("Reshape", ["d", "map"], ["m"])
 SHAPE = {"map": np.array([1, 2, 4, 4])}
 
+OTHERS = _("Neg", ["d"], ["n"])
+
+
+def at(*indices: Any) -> Any:
+    """All combinations of indices of the first axes, as points."""
+    return np.stack(np.meshgrid(*indices, indexing="ij"), axis=-1)
+
+
 CASES: dict[str, tuple[list[Node], dict[str, Any]]] = {
     "sums of integers": ([WHOLE, _("Add", ["i", "c"], ["j"]), REAL], {"c": np.arange(8, dtype=np.int32)}),
     "products of integers": ([WHOLE, _("Mul", ["i", "i"], ["j"]), REAL], {}),
@@ -71,6 +79,46 @@ CASES: dict[str, tuple[list[Node], dict[str, Any]]] = {
     "points of a batch": (
         [_("Reshape", ["d", "parts"], ["p"]), _("GatherND", ["p", "points"], ["r"])],
         {"parts": np.array([2, 4, 4]), "points": np.array([[1, 2], [0, -1]])},
+    ),
+    "rows that others replace": (
+        [_("ScatterND", ["d", "points", "rows"], ["r"])],
+        {"points": np.array([[-1], [0]]), "rows": RNG.normal(0, 2, (2, 8)).astype(np.float32)},
+    ),
+    "rows in another order": (
+        [OTHERS, _("ScatterND", ["d", "points", "n"], ["r"])],
+        {"points": at([2, 3, 0, 1])},
+    ),
+    "every other column": (
+        [_("Split", ["d"], ["even", "odd"], axis=1, num_outputs=2), _("ScatterND", ["d", "points", "even"], ["r"])],
+        {"points": at(range(4), range(1, 8, 2))},
+    ),
+    "a part of rows and columns": (
+        [_("Slice", ["d", "begin", "end"], ["part"]), _("ScatterND", ["d", "points", "part"], ["r"])],
+        {"begin": np.array([2, 0]), "end": np.array([4, 3]), "points": at([0, 1], [4, 5, 6])},
+    ),
+    "elements at points anywhere": (
+        [_("ScatterND", ["d", "points", "c"], ["r"])],
+        {"points": np.array([[3, -1], [0, 2], [0, 1]]), "c": np.array([-1, 0.5, 2], np.float32)},
+    ),
+    "a row that is replaced twice": (
+        [_("ScatterND", ["d", "points", "c"], ["r"])],
+        {"points": np.array([[1], [-3]]), "c": np.array([[-1] * 8, [0.5] * 8], np.float32)},
+    ),
+    "columns of a constant": (
+        [_("ScatterND", ["c", "points", "d"], ["r"])],
+        {"points": at(range(4), range(2, 10)), "c": RNG.normal(0, 2, (4, 11)).astype(np.float32)},
+    ),
+    "a quantized row": (
+        [_("DequantizeLinear", ["w", "s"], ["c"]), _("ScatterND", ["d", "points", "c"], ["r"])],
+        {"points": np.array([[2]]), "w": RNG.integers(0, 255, (1, 8)).astype(np.uint8)},
+    ),
+    "columns that others replace": (
+        [OTHERS, _("ScatterElements", ["d", "places", "n"], ["r"], axis=-1)],
+        {"places": np.tile([3, 2, 1, 0, 4, 5, 7, 6], (4, 1))},
+    ),
+    "elements that others replace": (
+        [_("ScatterElements", ["d", "places", "c"], ["r"], axis=1)],
+        {"places": np.array([[1, -1], [2, 0]]), "c": np.array([[-1, 0.5], [2, 1]], np.float32)},
     ),
     "padding of some axes": (
         [_("Pad", ["d", "pads", "", "axes"], ["r"])],
