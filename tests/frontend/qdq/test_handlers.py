@@ -9,7 +9,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from match.frontend import load
+from match.graph.elements import Quantize
 from match.graph.opaque import Opaque
+from match.passes.pipeline import integer_network
 from tests.frontend.qdq.test_others import between, compared
 
 pytestmark = pytest.mark.tvm
@@ -181,3 +184,10 @@ def test_beside_onnxruntime(name: str) -> None:
     opset = 21 if "16 bits" in name else 19
     graph = compared(between(nodes, constants, opset))
     assert not any(isinstance(value.operator, Opaque) for value in graph.values)
+
+
+def test_a_constant_part_is_quantized_while_compiling() -> None:
+    nodes, constants = CASES["a constant part"]
+    network = integer_network(load(between(nodes, constants)))
+    quantized = [value.inputs[0] for value in network.values if isinstance(value.operator, Quantize)]
+    assert quantized == list(network.inputs)
