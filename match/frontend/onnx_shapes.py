@@ -83,6 +83,8 @@ def _axis(node: _Node) -> Iterator[str]:
     extents, axis = node.shape(0), None
     if node.proto.op_type == "LpNormalization":
         axis = attribute_of(node.proto, "axis", -1)
+    elif node.proto.op_type in ("GatherElements", "ScatterElements"):
+        axis = attribute_of(node.proto, "axis", 0)
     elif node.proto.op_type == "CumSum" and (given := node.constant(1)) is not None:
         axis = int(given.reshape(-1)[0])
     rank = len(extents)
