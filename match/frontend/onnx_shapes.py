@@ -21,6 +21,10 @@ _FILTERS = MappingProxyType({"Conv": (1, 2), "ConvTranspose": (1, 2), "QLinearCo
 _GATES = MappingProxyType({"GRU": 3, "LSTM": 4, "RNN": 1})
 """Rows of weights for each element of a state."""
 
+_AT_POINTS = "GatherND", "ScatterND"
+_ALONG_AN_AXIS = "Gather", "GatherElements", "ScatterElements"
+"""Operators whose second input has indices of the first one's elements."""
+
 
 def check_shapes(inferred: Any, path: object) -> None:
     """Refuse what does not fit, in a model with the shapes that ONNX infers.
@@ -67,6 +71,7 @@ def _faults(node: _Node) -> Iterator[str]:
     yield from _filters(node)
     yield from _recurrent(node)
     yield from _indices(node)
+    yield from _updates(node)
     for output in node.proto.output:
         extents = node.shapes.get(output, ())
         if any(extent < 0 for extent in extents):
@@ -78,6 +83,8 @@ def _axis(node: _Node) -> Iterator[str]:
     extents, axis = node.shape(0), None
     if node.proto.op_type == "LpNormalization":
         axis = attribute_of(node.proto, "axis", -1)
+    elif node.proto.op_type in ("GatherElements", "ScatterElements"):
+        axis = attribute_of(node.proto, "axis", 0)
     elif node.proto.op_type == "CumSum" and (given := node.constant(1)) is not None:
         axis = int(given.reshape(-1)[0])
     rank = len(extents)
@@ -127,9 +134,9 @@ def _other(what: str, found: _Shape, wanted: _Shape) -> Iterator[str]:
 def _indices(node: _Node) -> Iterator[str]:
     """Constant indices of elements that its input does not have."""
     kind, extents, indices = node.proto.op_type, node.shape(0), node.constant(1)
-    if kind not in ("Gather", "GatherElements", "GatherND") or not extents or indices is None or not indices.size:
+    if kind not in (*_AT_POINTS, *_ALONG_AN_AXIS) or not extents or indices is None or not indices.size:
         return
-    if kind == "GatherND":
+    if kind in _AT_POINTS:
         first: int = attribute_of(node.proto, "batch_dims", 0)
         limits = [*zip(range(first, len(extents)), indices.reshape(-1, indices.shape[-1]).T, strict=False)]
     else:
@@ -140,3 +147,12 @@ def _indices(node: _Node) -> Iterator[str]:
         wrong = [int(place) for place in places.reshape(-1) if not -extent <= place < extent]
         if extent and wrong:
             yield f"with the index {wrong[0]} along an axis of {extent} elements; export it again"
+
+
+def _updates(node: _Node) -> Iterator[str]:
+    """Elements that replace others, of another shape than their indices say."""
+    kind, extents, indices = node.proto.op_type, node.shape(0), node.shape(1)
+    if kind == "ScatterElements":
+        yield from _other("updates", node.shape(2), indices)
+    elif kind == "ScatterND" and extents and indices:
+        yield from _other("updates", node.shape(2), (*indices[:-1], *extents[indices[-1] :]))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from match.graph.make import array_of, constant
+from match.graph.make import array_of, constant, reshaped, taken, transposed
 from match.graph.moves import Move
 from match.graph.opaque import Constant
 from match.graph.operator import Array
@@ -58,6 +60,21 @@ def taken_constant(x: Value, axis: int, indices: Sequence[int]) -> Value:
     along = own.scales.size > 1 and own.axis == axis
     scales, zeros = (each.take(indices) if along else each for each in (own.scales, own.zero_points))
     return computed(replace(own, levels=own.levels.take(indices, axis), scales=scales, zero_points=zeros))
+
+
+def in_order(x: Value, axes: Sequence[int]) -> Value:
+    """A tensor, constant or not, with its axes in another order."""
+    return transposed_constant(x, axes) if is_constant(x) else transposed(x, axes)
+
+
+def in_shape(x: Value, shape: Sequence[int]) -> Value:
+    """All elements of a tensor, constant or not, in their order."""
+    return reshaped_constant(x, shape) if is_constant(x) else reshaped(x, shape)
+
+
+def at_indices(x: Value, axis: int, indices: npt.NDArray[np.integer[Any]]) -> Value:
+    """A tensor, constant or not, at some indices along an axis."""
+    return taken_constant(x, axis, indices.tolist()) if is_constant(x) else taken(x, axis, indices)
 
 
 def spread_constant(x: Value, steps: Sequence[int]) -> Value:

@@ -60,34 +60,6 @@ def sliced(x: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
     return chosen(x, [np.arange(begin, end) for begin, end in zip(begins, ends, strict=True)])
 
 
-def at_points(x: Value, points: npt.NDArray[Any]) -> Value:
-    """The parts of a tensor at points within it: along the last axis are indices of the tensor's first axes.
-
-    Points that are all of a grid of indices are taken along each axis.
-    """
-    count, rest = points.shape[-1], x.shape[points.shape[-1] :]
-    columns = _grid(points)
-    if columns is None:
-        columns = [np.ravel_multi_index(tuple(np.moveaxis(points, -1, 0)), x.shape[:count]).reshape(-1)]
-        x = reshaped(x, (-1, *rest))
-    chosen_parts = chosen(x, [*columns, *[None] * len(rest)])
-    return reshaped(chosen_parts, (*points.shape[:-1], *rest))
-
-
-def _grid(points: npt.NDArray[Any]) -> list[npt.NDArray[Any]] | None:
-    """The indices along each axis of a tensor whose points are all combinations of these, in order; else None."""
-    first, columns = 0, list[npt.NDArray[Any]]()
-    for own in np.moveaxis(points, -1, 0):
-        varies = [axis for axis in range(own.ndim) if not np.all(own == own.take([0], axis))]
-        last = max([first, *(axis + 1 for axis in varies)])
-        if varies and varies[0] < first:
-            return None
-        columns.append(own[tuple(slice(None) if first <= axis < last else 0 for axis in range(own.ndim))].reshape(-1))
-        first = last
-    whole = np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1)
-    return columns if np.array_equal(whole.reshape(-1), points.reshape(-1)) else None
-
-
 def cut(x: Value, axis: int, begin: int, end: int) -> Value:
     """The indices from `begin` to in front of `end` along an axis."""
     return taken(x, axis, np.arange(begin, end))

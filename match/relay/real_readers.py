@@ -19,10 +19,11 @@ from match.graph import volumes
 from match.graph.constants import moved_constant, reshaped_constant, transposed_constant
 from match.graph.gathers import Gather
 from match.graph.integers import Extreme
-from match.graph.make import at_points, chosen, padded, reshaped, transposed
+from match.graph.make import chosen, padded, reshaped, transposed
 from match.graph.maps import channels_first, channels_last
 from match.graph.maximum import Maximum
 from match.graph.operator import Operator
+from match.graph.points import at_points
 from match.graph.real_functions import marks, number, real, sloped, softmax
 from match.graph.reals import (
     REAL,

@@ -91,15 +91,18 @@ def test_onnx(form: str, change: Callable[[Any], None], named: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("axis", [-5, 4, 9])
-@pytest.mark.parametrize("kind", ["LpNormalization", "CumSum"])
+@pytest.mark.parametrize("kind", ["LpNormalization", "CumSum", "GatherElements", "ScatterElements"])
 def test_axes_that_a_tensor_lacks(kind: str, axis: int, tmp_path: Path) -> None:
     quantization = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(0.1), "zo": np.uint8(3)}
+    indices = {"GatherElements": ["places"], "ScatterElements": ["places", "updates"]}
+    arrays = {"places": np.zeros((1, 2, 1, 3), np.int64), "updates": np.ones((1, 2, 1, 3), np.float32)}
+    operands = quantization | {name: arrays[name] for name in indices.get(kind, [])}
     path = tmp_path / "along.onnx"
     for place in (-4, 3, axis):
         if kind == "CumSum":
             model = quantized(kind, (1, 3, 4, 5), {**quantization, "axis": np.int64(place)})
         else:
-            model = quantized(kind, (1, 3, 4, 5), quantization, axis=place)
+            model = quantized(kind, (1, 3, 4, 5), operands, axis=place)
         onnx.save(model, path)
         if place != axis:
             load(path)

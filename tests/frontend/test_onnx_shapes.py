@@ -86,6 +86,34 @@ CASES = {
     "point outside": Case(
         "GatherND", [np.array([[0, 3, 7]])], [np.array([[0, 7, 3]])], "the index 7 along an axis of 4"
     ),
+    "replaced point outside": Case(
+        "ScatterND",
+        [np.array([[0, 3], [0, -4]]), ones(2, 8, 8)],
+        [np.array([[0, 3], [0, -5]]), ones(2, 8, 8)],
+        "the index -5 along an axis of 4",
+    ),
+    "replaced element outside": Case(
+        "ScatterElements",
+        [np.full((1, 2, 8, 1), 7), ones(1, 2, 8, 1)],
+        [np.full((1, 2, 8, 1), 8), ones(1, 2, 8, 1)],
+        "the index 8 along an axis of 8",
+        MAP,
+        {"axis": 3},
+    ),
+    "updates of other points": Case(
+        "ScatterND",
+        [np.array([[0, 3], [0, 1]]), ones(2, 8, 8)],
+        [np.array([[0, 3], [0, 1]]), ones(8, 2, 8)],
+        "updates of shape (8, 2, 8), where (2, 8, 8)",
+    ),
+    "updates of other elements": Case(
+        "ScatterElements",
+        [np.full((1, 4, 1, 8), 3), ones(1, 4, 1, 8)],
+        [np.full((1, 4, 1, 8), 3), ones(1, 4, 8, 1)],
+        "updates of shape (1, 4, 8, 1), where (1, 4, 1, 8)",
+        MAP,
+        {"axis": 2},
+    ),
     "more padding cut than there is": Case(
         "Pad",
         [np.array([0, 0, -7, 0, 0, 0, 0, 0])],

@@ -10,8 +10,8 @@ import pytest
 
 from match.graph.evaluate import evaluate
 from match.graph.gathers import Gather, GatherElements
-from match.graph.make import at_points
 from match.graph.moves import FILL, take
+from match.graph.points import at_points, with_parts
 from match.graph.value import Graph, Value, computed
 from match.ir.graph import Tensor
 from match.relay.execute import Executable
@@ -68,3 +68,19 @@ def test_parts_at_points(*, grid: bool) -> None:
     x = Value(Tensor(X.shape, "int8"))
     for found in both(Graph((x,), (at_points(x, points),)), [X]):
         np.testing.assert_array_equal(found, X[points[..., 0], points[..., 1]])
+
+
+@pytest.mark.parametrize("grid", [True, False])
+@pytest.mark.parametrize("columns", [[3], [1, 2, 3], [4, 0, 2], [0, 1], [2, 4, 3, 1, 0]])
+def test_other_parts_at_points(columns: list[int], *, grid: bool) -> None:
+    rows = RNG.permutation(3)[:2]
+    points = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+    points = points if grid else RNG.permutation(points)[1:]
+    others = RNG.integers(-99, 99, (len(points), *X.shape[2:])).astype(np.int8)
+    expected = X.copy()
+    expected[tuple(points.T)] = others
+    inputs = Value(Tensor(X.shape, "int8")), Value(Tensor(others.shape, "int8"))
+    shaped = points.reshape(2, -1, 2) if grid else points
+    whole = with_parts(inputs[0], shaped, inputs[1])
+    for found in both(Graph(inputs, (whole,)), [X, others]):
+        np.testing.assert_array_equal(found, expected)

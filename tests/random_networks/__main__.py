@@ -23,12 +23,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("kind", choices=("tflite", "onnx"))
     parser.add_argument("first", metavar="FROM", type=int)
     parser.add_argument("end", metavar="TO", type=int, help="the seed after the last")
+    parser.add_argument("--with", dest="operator", help="only networks that have this operator")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the model files of failures are left")
     parser.add_argument("--core", choices=CORES, help="all with exact numerics on this core, under QEMU, too")
     given = parser.parse_args(arguments)
     os.environ.setdefault("CFLAGS", "-O1")  # builds take half as long
     asked = on_core(given.core) if given.core else None
-    results = list(_checked(given.kind, range(given.first, given.end), given.keep, asked))
+    seeds: Iterable[int] = range(given.first, given.end)
+    if given.operator:
+        seeds = [seed for seed in seeds if given.operator in random_network(given.kind, seed).operators]
+    results = list(_checked(given.kind, seeds, given.keep, asked))
     _say(summary(results))
     return int(any(result.outcome is Outcome.FAILED for result in results))
 

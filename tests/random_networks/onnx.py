@@ -205,6 +205,21 @@ def _slice(growing: Growing, name: str, x: Tensor) -> None:
     growing.add(name, [x, *operands], like=x)
 
 
+def _assigned(growing: Growing, name: str, x: Tensor) -> None:
+    """Some indices of an axis, from another tensor."""
+    axis = growing.axis(x.shape)
+    part = growing.read(growing.pick(lambda one: alike(x, one, axis) and one.shape[axis] <= x.shape[axis]))
+    count, extent = part.shape[axis], x.shape[axis]
+    first = int(growing.rng.integers(extent - count + 1))
+    places = growing.draw((np.arange(first, first + count), growing.rng.permutation(extent)[:count]))
+    if name == "ScatterElements":
+        indices = np.broadcast_to(places.reshape(-1, *[1] * (len(x.shape) - axis - 1)), part.shape)
+        growing.add(name, [x, growing.constant(indices), part], axis=axis, like=x)
+    else:
+        points = np.stack(np.meshgrid(*map(np.arange, x.shape[:axis]), places, indexing="ij"), axis=-1)
+        growing.add(name, [x, growing.constant(points), part], like=x)
+
+
 def _pad(growing: Growing, name: str, x: Tensor) -> None:
     mode = growing.draw(("constant", "constant", "reflect", "edge"))
     widths = growing.rng.integers(0, 3, 2 * len(x.shape)) * (np.array(x.shape * 2) > 2)
@@ -341,6 +356,8 @@ OPERATORS = (
     Operator("Concat", _concat, rows, 3),
     Operator("Split", _split, rows, 2),
     Operator("Slice", _slice, anything),
+    Operator("ScatterElements", _assigned, rows),
+    Operator("ScatterND", _assigned, rows),
     Operator("Pad", _pad, rows),
     Operator("Transpose", _transpose, rows, 2),
     Operator("Reshape", _reshape, anything),

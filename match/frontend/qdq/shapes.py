@@ -12,24 +12,20 @@ import numpy as np
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph import blocks
-from match.graph.constants import is_constant, reshaped_constant, taken_constant, transposed_constant
+from match.graph.constants import at_indices, in_order, in_shape
 from match.graph.gathers import Gather, GatherElements, GatherPoints
 from match.graph.make import (
     array_of,
-    at_points,
     broadcast,
     chosen,
     concatenated,
     cut,
     padded,
     repeated,
-    reshaped,
-    taken,
-    transposed,
 )
 from match.graph.maps import channels_first, channels_last
 from match.graph.operator import Array
-from match.graph.reals import Levels
+from match.graph.points import at_points
 from match.graph.value import Value, computed
 
 
@@ -38,14 +34,14 @@ def reshape(read: QdqReader, node: Any) -> Value:
     x, wanted = read.input(node), read.integers(node, "shape", 1)
     if attribute_of(node, "allowzero", 0) and 0 in wanted:
         raise Unread
-    return _in_shape(x, [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)])
+    return in_shape(x, [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)])
 
 
 def flatten(read: QdqReader, node: Any) -> Value:
     """Flatten: the axes from one on as one, and those before it."""
     x, axis = read.input(node), attribute_of(node, "axis", 1)
     axis = axis + len(x.shape) if axis < 0 else axis
-    return _in_shape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+    return in_shape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 def squeeze(read: QdqReader, node: Any) -> Value:
@@ -53,7 +49,7 @@ def squeeze(read: QdqReader, node: Any) -> Value:
     x = read.input(node)
     every = [axis for axis, extent in enumerate(x.shape) if extent == 1]
     dropped = {axis % len(x.shape) for axis in read.integers(node, "axes", 1, every)}
-    return _in_shape(x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
+    return in_shape(x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
 
 
 def unsqueeze(read: QdqReader, node: Any) -> Value:
@@ -61,19 +57,14 @@ def unsqueeze(read: QdqReader, node: Any) -> Value:
     x, axes = read.input(node), read.integers(node, "axes", 1)
     rank = len(x.shape) + len(axes)
     added, extents = {axis % rank for axis in axes}, iter(x.shape)
-    return _in_shape(x, [1 if axis in added else next(extents) for axis in range(rank)])
+    return in_shape(x, [1 if axis in added else next(extents) for axis in range(rank)])
 
 
 def transpose(read: QdqReader, node: Any) -> Value:
     """Transpose."""
     x = read.input(node)
     order = attribute_of(node, "perm", [*range(len(x.shape))][::-1])
-    return transposed_constant(x, order) if isinstance(x.operator, Levels) else transposed(x, order)
-
-
-def _in_shape(x: Value, shape: Sequence[int]) -> Value:
-    """All elements of a tensor in their order."""
-    return reshaped_constant(x, shape) if isinstance(x.operator, Levels) else reshaped(x, shape)
+    return in_order(x, order)
 
 
 def concatenate(read: QdqReader, node: Any) -> Value:
@@ -114,9 +105,8 @@ def gather(read: QdqReader, node: Any) -> Value:
     axis, known = int(attribute_of(node, "axis", 0)) % len(x.shape), array_of(places)
     if known is None:
         return computed(Gather(axis=axis, from_end=True), x, places)
-    indices = _from_front(known, x.shape[axis]).reshape(-1)
-    found = taken_constant(x, axis, indices.tolist()) if is_constant(x) else taken(x, axis, indices)
-    return _in_shape(found, (*x.shape[:axis], *known.shape, *x.shape[axis + 1 :]))
+    indices = from_front(known, x.shape[axis]).reshape(-1)
+    return in_shape(at_indices(x, axis, indices), (*x.shape[:axis], *known.shape, *x.shape[axis + 1 :]))
 
 
 def gather_elements(read: QdqReader, node: Any) -> Value:
@@ -134,10 +124,10 @@ def gather_points(read: QdqReader, node: Any) -> Value:
         raise Unread
     if known is None:
         return computed(GatherPoints(), x, points)
-    return at_points(x, _from_front(known, np.array(x.shape[: known.shape[-1]])))
+    return at_points(x, from_front(known, np.array(x.shape[: known.shape[-1]])))
 
 
-def _from_front(indices: Array, extents: Any) -> Array:
+def from_front(indices: Array, extents: Any) -> Array:
     """Constant indices, counted from the front of their axes."""
     indices = np.where(indices < 0, indices + extents, indices)
     if np.any(indices < 0) or np.any(indices >= extents):

@@ -12,8 +12,8 @@ import numpy as np
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Refused, Unread
 from match.graph import volumes
-from match.graph.constants import is_constant, reshaped_constant, transposed_constant
-from match.graph.make import array_of, reshaped, transposed
+from match.graph.constants import in_order, is_constant, reshaped_constant
+from match.graph.make import array_of, reshaped
 from match.graph.moves import Move
 from match.graph.reals import REAL, RealFunction, RealMatrices, RealProduct
 from match.graph.value import Value, computed
@@ -138,8 +138,7 @@ def _letters(equation: str) -> _Letters | None:
 
 def _ordered(x: Value, axes: str, order: str) -> Value:
     """A tensor with its axes in an order."""
-    places = [axes.index(axis) for axis in order]
-    return transposed_constant(x, places) if is_constant(x) else transposed(x, places)
+    return in_order(x, [axes.index(axis) for axis in order])
 
 
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(

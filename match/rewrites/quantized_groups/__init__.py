@@ -222,10 +222,7 @@ class _Groups:
 
     def _operand(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         """A tensor or constants as 8 bits."""
-        numbers = numbers_of(real)
-        if numbers is None:
-            return self._quantized(real, output, clip, source)
-        return constant(quantize(numbers.astype(np.float32), output, clip).astype(output.dtype))
+        return self._quantized(real, output, clip, source) if numbers_of(real) is None else _unfused(real, output, clip)
 
     def _moved(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         """What moves elements, on integers; they have the name of what computes them."""
@@ -242,7 +239,10 @@ class _Groups:
 
 
 def _unfused(real: Value, output: QuantizedType, clip: Limits) -> Value:
-    """Real numbers, such as an input of the network, quantized by an operator of their own."""
+    """Constants in 8 bits, or real numbers, such as an input, quantized by an operator of their own."""
+    numbers = numbers_of(real)
+    if numbers is not None:
+        return constant(quantize(numbers.astype(np.float32), output, clip).astype(output.dtype))
     function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True)
     levels = computed(Quantize(function=function), real)
     return levels if clip == output.limits else computed(Clip(limits=clip, dtype=output.dtype), levels)

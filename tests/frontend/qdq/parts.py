@@ -101,6 +101,18 @@ def moves(model: TrainedModel) -> None:
     model.quantize(0.05, "int8", -4)
 
 
+@part(1, 8, 6, 6, scale=0.1)
+def assigned_channels(model: TrainedModel) -> None:
+    """A convolution of some channels in their place, as PyTorch exports an assignment to a slice."""
+    x, channels = model.current, np.arange(2, 5)
+    model.add("Slice", *(model.constant(np.array([number])) for number in (2, 5, 1)))
+    model.channels = len(channels)
+    model.conv(3, pads=[1, 1, 1, 1])
+    made = model.quantize(0.1, "uint8", 128)
+    points = np.stack([np.zeros_like(channels), channels], axis=-1)[None]
+    model.current = model.apply("ScatterND", x, model.constant(points), made)
+
+
 @part(1, 8, 4, 6)
 def blocks(model: TrainedModel) -> None:
     """Channels as pixels and back, repeated and resized."""

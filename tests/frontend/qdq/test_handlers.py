@@ -9,7 +9,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from match.frontend import load
+from match.graph.elements import Quantize
 from match.graph.opaque import Opaque
+from match.passes.pipeline import integer_network
 from tests.frontend.qdq.test_others import between, compared
 
 pytestmark = pytest.mark.tvm
@@ -22,6 +25,14 @@ WHOLE = _("Cast", ["d"], ["i"], to=TensorProto.INT32)
 REAL = _("Cast", ["j"], ["r"], to=TensorProto.FLOAT)
 MAP = _("Reshape", ["d", "map"], ["m"])
 SHAPE = {"map": np.array([1, 2, 4, 4])}
+
+OTHERS = _("Neg", ["d"], ["n"])
+
+
+def at(*indices: Any) -> Any:
+    """All combinations of indices of the first axes, as points."""
+    return np.stack(np.meshgrid(*indices, indexing="ij"), axis=-1)
+
 
 CASES: dict[str, tuple[list[Node], dict[str, Any]]] = {
     "sums of integers": ([WHOLE, _("Add", ["i", "c"], ["j"]), REAL], {"c": np.arange(8, dtype=np.int32)}),
@@ -71,6 +82,46 @@ CASES: dict[str, tuple[list[Node], dict[str, Any]]] = {
     "points of a batch": (
         [_("Reshape", ["d", "parts"], ["p"]), _("GatherND", ["p", "points"], ["r"])],
         {"parts": np.array([2, 4, 4]), "points": np.array([[1, 2], [0, -1]])},
+    ),
+    "rows that others replace": (
+        [_("ScatterND", ["d", "points", "rows"], ["r"])],
+        {"points": np.array([[-1], [0]]), "rows": RNG.normal(0, 2, (2, 8)).astype(np.float32)},
+    ),
+    "rows in another order": (
+        [OTHERS, _("ScatterND", ["d", "points", "n"], ["r"])],
+        {"points": at([2, 3, 0, 1])},
+    ),
+    "every other column": (
+        [_("Split", ["d"], ["even", "odd"], axis=1, num_outputs=2), _("ScatterND", ["d", "points", "even"], ["r"])],
+        {"points": at(range(4), range(1, 8, 2))},
+    ),
+    "a part of rows and columns": (
+        [_("Slice", ["d", "begin", "end"], ["part"]), _("ScatterND", ["d", "points", "part"], ["r"])],
+        {"begin": np.array([2, 0]), "end": np.array([4, 3]), "points": at([0, 1], [4, 5, 6])},
+    ),
+    "elements at points anywhere": (
+        [_("ScatterND", ["d", "points", "c"], ["r"])],
+        {"points": np.array([[3, -1], [0, 2], [0, 1]]), "c": np.array([-1, 0.5, 2], np.float32)},
+    ),
+    "a row that is replaced twice": (
+        [_("ScatterND", ["d", "points", "c"], ["r"])],
+        {"points": np.array([[1], [-3]]), "c": np.array([[-1] * 8, [0.5] * 8], np.float32)},
+    ),
+    "columns of a constant": (
+        [_("ScatterND", ["c", "points", "d"], ["r"])],
+        {"points": at(range(4), range(2, 10)), "c": RNG.normal(0, 2, (4, 11)).astype(np.float32)},
+    ),
+    "a quantized row": (
+        [_("DequantizeLinear", ["w", "s"], ["c"]), _("ScatterND", ["d", "points", "c"], ["r"])],
+        {"points": np.array([[2]]), "w": RNG.integers(0, 255, (1, 8)).astype(np.uint8)},
+    ),
+    "columns that others replace": (
+        [OTHERS, _("ScatterElements", ["d", "places", "n"], ["r"], axis=-1)],
+        {"places": np.tile([3, 2, 1, 0, 4, 5, 7, 6], (4, 1))},
+    ),
+    "elements that others replace": (
+        [_("ScatterElements", ["d", "places", "c"], ["r"], axis=1)],
+        {"places": np.array([[1, -1], [2, 0]]), "c": np.array([[-1, 0.5], [2, 1]], np.float32)},
     ),
     "padding of some axes": (
         [_("Pad", ["d", "pads", "", "axes"], ["r"])],
@@ -133,3 +184,10 @@ def test_beside_onnxruntime(name: str) -> None:
     opset = 21 if "16 bits" in name else 19
     graph = compared(between(nodes, constants, opset))
     assert not any(isinstance(value.operator, Opaque) for value in graph.values)
+
+
+def test_a_constant_part_is_quantized_while_compiling() -> None:
+    nodes, constants = CASES["a constant part"]
+    network = integer_network(load(between(nodes, constants)))
+    quantized = [value.inputs[0] for value in network.values if isinstance(value.operator, Quantize)]
+    assert quantized == list(network.inputs)

@@ -87,6 +87,10 @@ OPAQUE: dict[str, tuple[list[Node], dict[str, Any]]] = {
         [_("ScatterElements", ["d", "places", "updates"], ["r"], axis=1, reduction="add")],
         {"places": np.array([[1], [2], [-3], [0]]), "updates": np.ones((4, 1), np.float32)},
     ),
+    "points from the end": (
+        [_("ScatterND", ["d", "points", "updates"], ["r"], reduction="add")],
+        {"points": np.array([[1], [-1]]), "updates": np.ones((2, 8), np.float32)},
+    ),
     "two activations": (
         [
             _("Transpose", ["d"], ["t"]),
