@@ -408,17 +408,17 @@ COPIED: list[tuple[int, int, tuple[int, int], tuple[bool, bool], int]] = [
 
 # Likewise, pooling.
 POOLING: list[tuple[Layer, Form, int]] = [
-    (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_631),
+    (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_790),
     (Layer("maximum of 5x5", Op.MAX_POOL2D, 64, 1, 8, 8, 12, 12, 5, 5, weight_dtype=""), "int64", 71_183),
     (
         Layer("maximum of 2x2", Op.MAX_POOL2D, 24, 1, 12, 12, 24, 24, 2, 2, (2, 2), weight_dtype=""),
         "int64",
         29_438,
     ),
-    (Layer("maximum of a row", Op.MAX_POOL2D, 16, 1, 1, 1, 1, 64, 1, 64, weight_dtype=""), "int64", 1_756),
-    (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 7_833),
-    (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_841),
-    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 37_640),
+    (Layer("maximum of a row", Op.MAX_POOL2D, 16, 1, 1, 1, 1, 64, 1, 64, weight_dtype=""), "int64", 1_797),
+    (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 6_826),
+    (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_585),
+    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 33_805),
 ]
 
 # Likewise, products of matrices with so many rows and columns, two at a time: rows of whole words, and of other bytes.
