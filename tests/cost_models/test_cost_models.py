@@ -401,6 +401,7 @@ CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_304), (3, 6, 1
 # The same of inputs that tables do not change: so many channels, and those of all, of a map; which ones are unchanged.
 COPIED: list[tuple[int, int, tuple[int, int], tuple[bool, bool], int]] = [
     (24, 40, (9, 9), (True, False), 6_189),
+    (6480, 7200, (1, 1), (True, True), 6_500),
     (13, 25, (9, 9), (True, False), 5_463),
     (128, 136, (9, 9), (True, False), 8_457),
     (48, 80, (8, 8), (True, True), 4_150),
