@@ -95,7 +95,7 @@ STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7, "split_signed": 11}
 STRIP_WAIT: dict[str, int] = {"split_signed": 1}
 """More of an output of a 3x3 filter, which waits for a constant: there is no register for it."""
 
-SMALL_ROW, SMALL_OUTPUT = 7, 10
+SMALL_ROW, SMALL_FOUR, SMALL_OUTPUT = 7, 28, 10
 """A row of a channel that becomes a word, and an output of such rows beside `STRIP_OUTPUT`."""
 
 STRIP_SUM = 2
@@ -266,16 +266,26 @@ class KernelCycles:
     called5: float
     """More for a column of outputs of 5x5 of these. Thirteen calls on RTL, six of them within 2 %, all within 4 %."""
 
-    # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
-    # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
+    # Depthwise convolutions of 5x5 on maps of at most eight columns, beside `SMALL_ROW`, `SMALL_FOUR` and
+    # `SMALL_OUTPUT`. From 54 calls on RTL; 24 others are within 2 %.
     small_map: float
-    """A call."""
+    """A call beside what follows."""
+    small_run: float
+    """Channels with the same columns of outputs."""
+    small_begun: float
+    """More for a column of outputs of a call."""
     small_share: float
     """More where cores share it out, a division above all."""
+    small_left: float
+    """More for columns of outputs of the channels that are left behind those that all cores have."""
     small_channel: float
     """A channel."""
+    small_word: float
+    """A word of its rows, beside these."""
     small_column: float
     """A column of outputs of a channel."""
+    small_wide: float
+    """More for such a column that sees two words."""
 
     # Depthwise convolutions of other filters.
     strip_row: float
@@ -302,12 +312,22 @@ class KernelCycles:
     """One of the convolutions into which a filter with holes is taken apart, beside its strips."""
 
     # Pooling. Averages from 57 calls on RTL, within 3 % but for one of nine channels (4 %).
+    average_call: float
+    """Average pooling beside what follows. 54 calls on RTL are within 5 %, and 30 others but for one of 9 channels."""
     average_row: float
     """A row of outputs that is averaged."""
+    average_last: float
+    """The last channels of a pixel, which are no four."""
     average_pixel: float
     """A pixel of it."""
     sum_row: float
-    """A row of a window, of four channels or fewer, that is averaged."""
+    """A row of a window, of four channels, that is averaged."""
+    sum_many: float
+    """More for four channels of a filter of many pixels, and for a row of many."""
+    sum_element: float
+    """An element of a window where there are fewer than four channels."""
+    sum_channel: float
+    """More for each of these."""
     averages: float
     """Four channels that are averaged, with their requantization in int32."""
     averages_split: float

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from match.cost_models.pulp_cycles import (
     FEW_ROWS_MOVES,
     MANY_ROWS,
+    SMALL_FOUR,
     SMALL_OUTPUT,
     SMALL_ROW,
     STRIP_OUTPUT,
@@ -23,9 +24,11 @@ from match.cost_models.pulp_cycles import (
 )
 from match.cost_models.pulp_loops import (
     LEAST_INNER,
+    SMALL_WORD,
     STRIP_READS,
     WORD,
     align4,
+    columns_of_two_words,
     is_lone,
     is_narrow,
     is_small_map,
@@ -41,7 +44,7 @@ from match.cost_models.pulp_loops import (
 )
 from match.cost_models.pulp_team import Team
 from match.ir.layer import Layer
-from match.target.cost import Tile, ceil_div, choose, smaller
+from match.target.cost import Tile, ceil_div, choose, larger, smaller
 
 
 def depthwise(team: Team, layer: Layer, tile: Tile) -> float:
@@ -85,12 +88,25 @@ class Depthwise:
         return choose(is_small_map(layer, tile), small, self._work(layer, tile))
 
     def _small_map(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out."""
+        """Each core has the same number of channels, and of those that are left a share of the columns of outputs."""
         cycles = self.cycles
-        column = cycles.small_column + tile.oy * (SMALL_OUTPUT + STRIP_OUTPUT[self.form])
-        channel = cycles.small_channel + smaller(tile.iy, seen_rows(layer, tile)) * SMALL_ROW + tile.ox * column
-        begin = cycles.small_map + (cycles.small_share if self.cores > 1 else 0)
-        return begin + ceil_div(tile.k, self.cores) * channel
+        words = choose(tile.ix > SMALL_WORD, 2, 1)
+        rows = words * (cycles.small_word + smaller(tile.iy, seen_rows(layer, tile)) * SMALL_ROW)
+        channel = cycles.small_channel + rows
+        fours = tile.oy // 4 if layer.stride[0] == 1 else 0
+        singles = tile.oy - 4 * fours
+        jumps = choose(fours == 0, 2, 0) + choose(singles == 0, 2, 0)
+        products = fours * SMALL_FOUR + singles * SMALL_OUTPUT
+        two = columns_of_two_words(layer, tile)
+        column = cycles.small_column + jumps + tile.oy * STRIP_OUTPUT[self.form] + products
+        columns = tile.ox * column + two * (cycles.small_wide + products)
+        begin = cycles.small_map + tile.ox * cycles.small_begun + (cycles.small_share if self.cores > 1 else 0)
+        each, left = tile.k // self.cores, tile.k % self.cores
+        share = ceil_div(left * tile.ox, self.cores)
+        parts = choose(tile.ox % larger(share, 1) == 0, 1, 2)
+        last = cycles.small_left + parts * (cycles.small_run + channel) + columns * share / tile.ox
+        same = choose(each > 0, cycles.small_run, 0) + each * (channel + columns)
+        return begin + same + choose(left > 0, last, 0)
 
     def _work(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them and the tile sees what they read."""

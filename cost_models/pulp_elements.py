@@ -134,9 +134,7 @@ def sliced(team: Team, layer: Layer, tile: Tile) -> float:
     """Bytes through a table that changes nothing."""
     elements = tile.oy * tile.ox * tile.k
     runs, enough = _runs_of(layer, tile), elements >= ENOUGH_SIGNS * team.cores
-    gaps = _runs_of_bytes(team, runs, elements, copied=True, apart=tile.k % WORD > 0)
-    plain = _largest_part(team, elements) * team.cycles.sign
-    copied = team.cycles.signs + choose(runs == 1, plain, gaps)
+    copied = team.cycles.signs + _runs_of_bytes(team, runs, elements, copied=True, apart=tile.k % WORD > 0)
     return choose(enough, copied, looked_up_bytes(team, layer, tile))
 
 
@@ -146,7 +144,7 @@ def _runs_of_bytes(team: Team, runs: int, elements: int, *, copied: bool = False
     Those that it does not change are `copied`, word by word; `apart` tells that runs begin inside words.
     """
     cycles, byte = team.cycles, 1.0 if copied else team.sharing.of_tables(team.cores)
-    plain = _largest_part(team, elements) * cycles.lookup * byte
+    plain = _largest_part(team, elements) * (cycles.sign if copied else cycles.lookup * byte)
     fours, rest = divmod(elements // runs, 4)
     table, run = (COPIED_BYTES, COPIED_RUN) if copied else (LOOKUP_BYTES, LOOKUP_RUN)
     four = table[4] + choose(apart, cycles.copied_apart, 0)

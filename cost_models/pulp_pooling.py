@@ -28,8 +28,11 @@ def pooling(team: Team, layer: Layer, tile: Tile) -> float:
     channels = choose(by_pixels, tile.k, smaller(fours, tile.k))
     shared = cycles.pool_share if team.cores > 1 else 0
     if layer.op is Op.AVG_POOL2D:
-        pixel = cycles.average_pixel + ceil_div(channels, 4) * _average(team, layer, tile)
-        return shared + rows * cycles.average_row + share * pixel
+        last = choose(channels % 4 > 0, cycles.average_last, 0)
+        few = tile.fy * tile.fx * (cycles.sum_element + cycles.sum_channel * channels)
+        fours = choose(channels < 4, few, ceil_div(channels, 4) * _average(team, layer, tile))
+        pixel = cycles.average_pixel + last + fours
+        return shared + cycles.average_call + rows * cycles.average_row + share * pixel
     return shared + rows * cycles.maximum_row + share * _maximum(team, layer, tile, channels)
 
 
@@ -37,13 +40,15 @@ def _average(team: Team, layer: Layer, tile: Tile) -> float:
     """Four channels of a window."""
     elements = tile.fy * tile.fx
     rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-    sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
+    long = elements // rows >= MANY
+    sums = elements * choose(long, MANY_SUM4, SUM4) + rows * choose(long, team.cycles.sum_many, team.cycles.sum_row)
+    sums = sums + choose((elements >= MANY) & (team.form in ("int32", "split")), team.cycles.sum_many, 0)
     outputs = team.by_form("averages")
     if team.listed:
         alone = team.form == "int64"
         outputs = outputs + 4 * LOOKED_UP_AVERAGE if alone else team.cycles.averages_apart
         outputs += 4 * looked_up(team.listed)
-    return outputs + rows * team.cycles.sum_row + sums
+    return outputs + sums
 
 
 def _maximum(team: Team, layer: Layer, tile: Tile, channels: int) -> float:

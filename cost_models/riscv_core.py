@@ -19,7 +19,7 @@ _OPERATORS: dict[str, int] = {
     "requantize_real": 7,
     **dict.fromkeys((Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES), 4),
 }
-"""Operators on numbers that are or become float32: how many they are in plain Relay, or in cycles.
+"""Operators on numbers that are or become float32: how many they are in plain Relay.
 
 A product and its sum take what four do, 417 to 533 cycles on GVSoC (dense layers of a GRU in float32).
 """
@@ -186,4 +186,5 @@ class RiscvCoreCost(CpuCostModel):
     def _floating(self, name: str) -> float:
         each = self.exponential if name in _EXPONENTIAL else self.float_operator * _OPERATORS.get(name, 1)
         each = self.probability if name == "softmax_of_levels" else each
+        each = self.concatenated if name == Op.CONCATENATE else each  # words are copied as bytes are
         return self.floating_by_name.get(name, each)

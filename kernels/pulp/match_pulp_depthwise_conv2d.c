@@ -139,10 +139,6 @@ bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish
         return true;
     }
 #if defined(MATCH_PULP_INSN)
-    if (match_pulp_is_depthwise_small_map(tile, finish)) {
-        match_pulp_depthwise_small_map(tile, finish);
-        return true;
-    }
     if (match_pulp_is_depthwise_5x5(tile)) {
         match_share_t columns = match_share(tile->channels_out * tile->output_width);
         match_pulp_depthwise_5x5(tile, finish, columns.first, columns.last);
@@ -152,10 +148,22 @@ bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish
     return false;
 }
 
+/* As a map whose rows are words, or in strips, if there are loops for that. */
+static bool in_loops(const match_tile_t *tile, const match_finish_t *finish)
+{
+#if defined(MATCH_PULP_INSN)
+    if (match_pulp_is_depthwise_small_map(tile, finish)) {
+        match_pulp_depthwise_small_map(tile, finish);
+        return true;
+    }
+#endif
+    return match_pulp_depthwise_in_strips(tile, finish);
+}
+
 static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    if (!match_pulp_depthwise_in_strips(tile, &finish)) {
+    if (!in_loops(tile, &finish)) {
         match_pulp_depthwise_gathered(tile, &finish);
     } else if (finish.excepted != NULL) {
         match_pulp_depthwise_correct(tile, &finish);

@@ -62,10 +62,10 @@ typedef struct {
 MATCH_INLINE void take_halves(int32_t acc[4], halves_t sums)
 {
     uint32_t even = sums.all - (sums.odd << 8);
-    acc[0] += (int32_t)(even & 0xffff);
-    acc[1] += (int32_t)(sums.odd & 0xffff);
-    acc[2] += (int32_t)(even >> 16);
-    acc[3] += (int32_t)(sums.odd >> 16);
+    acc[0] = (int32_t)(even & 0xffff);
+    acc[1] = (int32_t)(sums.odd & 0xffff);
+    acc[2] = (int32_t)(even >> 16);
+    acc[3] = (int32_t)(sums.odd >> 16);
 }
 
 /* Add `count` > 0 pixels, `step` bytes apart; the address behind them. A pixel's halves are added behind the next load,
@@ -86,6 +86,29 @@ MATCH_INLINE const uint8_t *add_halves(halves_t *sums, const uint8_t *pixel, ptr
                      : "memory");
     sums->odd += upper;
     return pixel;
+}
+
+/* The same of all rows of a window, which has some. */
+MATCH_INLINE void add_rows(halves_t *sums, const uint8_t *pixel, const window_t *window)
+{
+    uint32_t word;
+    uint32_t upper = 0;
+    __asm__ volatile(MATCH_INSN_OUTER_LOOP("%[rows]", 7)
+                     MATCH_INSN_LOOP("%[columns]", 4)
+                     MATCH_INSN_LOAD4_STEP("%[word]", "%[pixel]", "%[step]")
+                     "add %[odd], %[odd], %[upper]\n"
+                     MATCH_INSN_SHIFT_HALVES("%[upper]", "%[word]", "%[eight]")
+                     "add %[all], %[all], %[word]\n"
+                     MATCH_INSN_LOOP_END
+                     "add %[pixel], %[pixel], %[gap]\n"
+                     "nop\n"
+                     MATCH_INSN_LOOP_END
+                     : [all] "+&r"(sums->all), [odd] "+&r"(sums->odd), [pixel] "+&r"(pixel), [word] "=&r"(word),
+                       [upper] "+&r"(upper)
+                     : [rows] "r"(window->rows), [columns] "r"(window->columns), [step] "r"(window->column_step),
+                       [gap] "r"(window->row_step - window->columns * window->column_step), [eight] "r"(8)
+                     : "memory");
+    sums->odd += upper;
 }
 
 /* Of the odd bytes of two words, the second ones and then the fourth ones; and ones over those of a channel. */
@@ -118,53 +141,68 @@ MATCH_INLINE void add_pairs(halves_t *sums, const uint8_t *pixel, ptrdiff_t step
     }
 }
 
-/* The four sums of a window with more pixels. */
-static __attribute__((noinline)) void sum_large_window(const window_t *window, int32_t channel, int32_t acc[4])
+/* Sums of four channels, which begin with what padding adds to each, of a filter with more pixels. */
+static __attribute__((noinline)) void sum_large_window(const window_t *window, int32_t channel, int32_t padding,
+                                                       int32_t acc[4])
 {
     const uint8_t *row = window->first + channel;
+    int32_t all[4] = {padding, padding, padding, padding};
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
         for (int32_t left = window->columns; left > 0; left -= MOST_PIXELS) {
             halves_t sums = {0, 0};
+            int32_t some[4];
             pixel = add_halves(&sums, pixel, window->column_step, match_smaller(left, MOST_PIXELS));
-            take_halves(acc, sums);
+            take_halves(some, sums);
+#pragma GCC unroll 4
+            for (int32_t k = 0; k < 4; k++) {
+                all[k] += some[k];
+            }
         }
+    }
+#pragma GCC unroll 4
+    for (int32_t k = 0; k < 4; k++) {
+        acc[k] = all[k];
     }
 }
 
-/* Add four channels of a window, which may have `many` pixels in a row, to four sums. */
-MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], bool many)
+/* The same of any filter, which may have `pixels` enough that a row of a window is long, or that it is large. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t padding, int32_t acc[4], int32_t pixels)
 {
-    if (window->rows * window->columns > MOST_PIXELS) {
-        int32_t sums[4] = {0}; /* apart, so that those of other windows need not lie in memory */
-        sum_large_window(window, channel, sums);
+    if (pixels > MOST_PIXELS) {
+        window_t large = *window; /* so that other windows need not lie in memory */
+        int32_t sums[4];
+        sum_large_window(&large, channel, padding, sums);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
-            acc[i] += sums[i];
+            acc[i] = sums[i];
         }
         return;
     }
-    halves_t sums = {0, 0};
+    uint32_t begin = (uint32_t)padding * 0x10001u;
+    halves_t sums = {begin + (begin << 8), begin};
     const uint8_t *row = window->first + channel;
     int32_t left = window->rows;
-    if (many && window->columns >= MANY_PIXELS) {
+    if (pixels >= MANY_PIXELS && window->columns >= MANY_PIXELS) {
         for (; left > 0; left--, row += window->row_step) {
             add_pairs(&sums, row, window->column_step, window->columns);
         }
-    }
-    for (; left > 0; left--, row += window->row_step) {
-        (void)add_halves(&sums, row, window->column_step, window->columns);
+    } else if (left > 0) {
+        add_rows(&sums, row, window);
     }
     take_halves(acc, sums);
 }
 
 #else
 
-/* Add four channels of a window to four sums. */
-MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], bool many)
+/* Sums of four channels, which begin with what padding adds to each. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t padding, int32_t acc[4], int32_t pixels)
 {
-    (void)many;
+    (void)pixels;
     const uint8_t *row = window->first + channel;
+    for (int32_t i = 0; i < 4; i++) {
+        acc[i] = padding;
+    }
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
         for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
@@ -176,9 +214,12 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
 #endif
 
 /* The same of all channels of a window that has fewer. */
-static void sum_few(const window_t *window, int32_t channels, int32_t acc[4])
+static void sum_few(const window_t *window, int32_t channels, int32_t padding, int32_t acc[4])
 {
     const uint8_t *row = window->first;
+    for (int32_t k = 0; k < channels; k++) {
+        acc[k] = padding;
+    }
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
         for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
@@ -209,13 +250,14 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
                           match_share_t share, uint8_t *output, match_form_t form, bool many)
 {
     const window_t seen = *window; /* stores to the output leave it alone */
-    int32_t padded = tile->filter_height * tile->filter_width - seen.rows * seen.columns;
-    int32_t padding = padded * tile->pad_value;
+    int32_t filter = tile->filter_height * tile->filter_width;
+    int32_t padding = (filter - seen.rows * seen.columns) * tile->pad_value;
+    int32_t pixels = many ? filter : 0;
     int32_t k = share.first;
     uint8_t *place = output + k;
     for (; k + 4 <= share.last; k += 4) {
-        int32_t acc[4] = {padding, padding, padding, padding};
-        sum_window(&seen, k, acc, many);
+        int32_t acc[4];
+        sum_window(&seen, k, padding, acc, pixels);
 #pragma GCC unroll 4
         for (int32_t i = 0; i < 4; i++) {
             acc[i] = requantize(finish, k + i, acc[i], form);
@@ -223,12 +265,12 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
         match_store_bytes4(&place, acc);
     }
     if (k < share.last) {
-        int32_t acc[4] = {padding, padding, padding, padding};
+        int32_t acc[4];
         int32_t from = share.last < 4 ? 0 : share.last - 4; /* some of these are done */
         if (share.last < 4) {
-            sum_few(&seen, share.last, acc);
+            sum_few(window, share.last, padding, acc);
         } else {
-            sum_window(&seen, from, acc, many);
+            sum_window(&seen, from, padding, acc, pixels);
         }
         for (; k < share.last; k++) {
             output[k] = requantize(finish, k, acc[k - from], form);

@@ -381,10 +381,10 @@ LINES: list[tuple[Layer, Form, int]] = [
 
 # Likewise, depthwise filters of 5x5 on maps of at most four columns.
 SMALL_MAPS: list[tuple[Layer, Form, int]] = [
-    (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 60_919),
-    (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 3_962),
-    (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
-    (replace(depthwise(72, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split_signed", 41_826),
+    (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 57_857),
+    (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 4_481),
+    (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 32_667),
+    (replace(depthwise(72, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split_signed", 40_057),
 ]
 
 # Likewise, depthwise filters in strips whose outputs have a correction for negative sums.
@@ -403,6 +403,7 @@ CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_304), (3, 6, 1
 # The same of inputs that tables do not change: so many channels, and those of all, of a map; which ones are unchanged.
 COPIED: list[tuple[int, int, tuple[int, int], tuple[bool, bool], int]] = [
     (24, 40, (9, 9), (True, False), 6_189),
+    (6480, 7200, (1, 1), (True, True), 6_500),
     (13, 25, (9, 9), (True, False), 5_463),
     (128, 136, (9, 9), (True, False), 8_457),
     (48, 80, (8, 8), (True, True), 4_150),
@@ -410,17 +411,17 @@ COPIED: list[tuple[int, int, tuple[int, int], tuple[bool, bool], int]] = [
 
 # Likewise, pooling.
 POOLING: list[tuple[Layer, Form, int]] = [
-    (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_631),
+    (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_790),
     (Layer("maximum of 5x5", Op.MAX_POOL2D, 64, 1, 8, 8, 12, 12, 5, 5, weight_dtype=""), "int64", 71_183),
     (
         Layer("maximum of 2x2", Op.MAX_POOL2D, 24, 1, 12, 12, 24, 24, 2, 2, (2, 2), weight_dtype=""),
         "int64",
         29_438,
     ),
-    (Layer("maximum of a row", Op.MAX_POOL2D, 16, 1, 1, 1, 1, 64, 1, 64, weight_dtype=""), "int64", 1_756),
-    (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 7_833),
-    (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_841),
-    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 37_640),
+    (Layer("maximum of a row", Op.MAX_POOL2D, 16, 1, 1, 1, 1, 64, 1, 64, weight_dtype=""), "int64", 1_797),
+    (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 6_826),
+    (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_585),
+    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 33_805),
 ]
 
 # Likewise, products of matrices with so many rows and columns, two at a time: rows of whole words, and of other bytes.

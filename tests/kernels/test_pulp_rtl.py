@@ -83,8 +83,8 @@ def wide(rng: random.Random) -> Layer | None:
 
 
 def small_map(rng: random.Random) -> Layer | None:
-    """Filters of 5x5 on maps of at most four columns, with any padding."""
-    stride, size = rng.randint(1, 2), (rng.randint(1, 9), rng.randint(1, 5))
+    """Filters of 5x5 on maps of at most nine columns, with any padding."""
+    stride, size = rng.randint(1, 2), (rng.randint(1, 9), rng.randint(1, 9))
     padding = Padding(*(rng.randint(0, 4) for _ in range(4)))
     oy = (size[0] + padding.top + padding.bottom - 5) // stride + 1
     ox = (size[1] + padding.left + padding.right - 5) // stride + 1
