@@ -186,5 +186,5 @@ class RiscvCoreCost(CpuCostModel):
     def _floating(self, name: str) -> float:
         each = self.exponential if name in _EXPONENTIAL else self.float_operator * _OPERATORS.get(name, 1)
         each = self.probability if name == "softmax_of_levels" else each
-        each = self.concatenated if name == Op.CONCATENATE else each  # words are copied as bytes are
+        each = self.concatenated if name == str(Op.CONCATENATE) else each  # words are copied as bytes are
         return self.floating_by_name.get(name, each)

@@ -78,9 +78,10 @@ def test_halves_that_are_handed_on(tmp_path: Path, factor: float) -> None:
     path = quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=False)
     network = integer_network(load(path), "uint8")
     joins = [value for value in network.values if isinstance(value.operator, Concatenate)]
-    cuts = [value for value in network.values if isinstance(value.operator, Move) and value.operator.taken[-1] == 4]
+    moves = [value.operator for value in network.values if isinstance(value.operator, Move)]
+    cuts = [move for move in moves if move.taken[-1] == 4]
     assert [[x.shape[-1] for x in value.inputs] for value in joins] == [[8, 4]]
-    assert len([value for value in cuts if not value.operator.turns]) == 1
+    assert len([move for move in cuts if not move.turns]) == 1
     x = {"x": np.random.default_rng(0).normal(0, 1, model.shape).astype(np.float32)}
     (expected,) = exact_session(path).run(None, x)
     assert np.array_equal(executable(network)(x)[0], expected)
