@@ -266,25 +266,31 @@ class KernelCycles:
     called5: float
     """More for a column of outputs of 5x5 of these. Thirteen calls on RTL, six of them within 2 %, all within 4 %."""
 
-    # Depthwise convolutions of 5x5 on maps of at most eight columns, beside `SMALL_ROW`, `SMALL_FOUR` and
-    # `SMALL_OUTPUT`. From 54 calls on RTL; 24 others are within 2 %.
+    # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
+    # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
     small_map: float
-    """A call beside what follows."""
-    small_run: float
-    """Channels with the same columns of outputs."""
-    small_begun: float
-    """More for a column of outputs of a call."""
+    """A call."""
     small_share: float
     """More where cores share it out, a division above all."""
-    small_left: float
-    """More for columns of outputs of the channels that are left behind those that all cores have."""
     small_channel: float
     """A channel."""
-    small_word: float
-    """A word of its rows, beside these."""
     small_column: float
     """A column of outputs of a channel."""
-    small_wide: float
+
+    # The same of five to eight columns, beside `SMALL_FOUR`, too. From calls on RTL.
+    words_map: float
+    """A call."""
+    words_begun: float
+    """More for a column of outputs of a call."""
+    words_run: float
+    """Channels with the same columns of outputs."""
+    words_left: float
+    """More for columns of outputs of the channels that are left behind those that all cores have."""
+    words_channel: float
+    """A channel."""
+    words_column: float
+    """A column of outputs of a channel."""
+    words_wide: float
     """More for such a column that sees two words."""
 
     # Depthwise convolutions of other filters.

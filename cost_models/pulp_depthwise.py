@@ -24,11 +24,11 @@ from match.cost_models.pulp_cycles import (
 )
 from match.cost_models.pulp_loops import (
     LEAST_INNER,
-    SMALL_WORD,
     STRIP_READS,
     WORD,
     align4,
     columns_of_two_words,
+    has_two_words,
     is_lone,
     is_narrow,
     is_small_map,
@@ -81,32 +81,37 @@ class Depthwise:
     gathered: float
 
     def work(self, layer: Layer, tile: Tile) -> float:
-        """As a small map, if it is one, or in other ways."""
+        """As a map whose rows are words, if it is one, or in other ways."""
         if self.form not in STRIP_OUTPUT:
             return self._work(layer, tile)
-        small = self._small_map(layer, tile) + self._corrected_columns(layer, tile)
-        return choose(is_small_map(layer, tile), small, self._work(layer, tile))
+        corrected = self._corrected_columns(layer, tile)
+        words = choose(has_two_words(layer, tile), self._two_words(layer, tile) + corrected, self._work(layer, tile))
+        return choose(is_small_map(layer, tile), self._small_map(layer, tile) + corrected, words)
 
     def _small_map(self, layer: Layer, tile: Tile) -> float:
+        """Channels are shared out."""
+        cycles = self.cycles
+        column = cycles.small_column + tile.oy * (SMALL_OUTPUT + STRIP_OUTPUT[self.form])
+        channel = cycles.small_channel + smaller(tile.iy, seen_rows(layer, tile)) * SMALL_ROW + tile.ox * column
+        begin = cycles.small_map + (cycles.small_share if self.cores > 1 else 0)
+        return begin + ceil_div(tile.k, self.cores) * channel
+
+    def _two_words(self, layer: Layer, tile: Tile) -> float:
         """Each core has the same number of channels, and of those that are left a share of the columns of outputs."""
         cycles = self.cycles
-        words = choose(tile.ix > SMALL_WORD, 2, 1)
-        rows = words * (cycles.small_word + smaller(tile.iy, seen_rows(layer, tile)) * SMALL_ROW)
-        channel = cycles.small_channel + rows
+        channel = cycles.words_channel + 2 * smaller(tile.iy, seen_rows(layer, tile)) * SMALL_ROW
         fours = tile.oy // 4 if layer.stride[0] == 1 else 0
         singles = tile.oy - 4 * fours
         jumps = choose(fours == 0, 2, 0) + choose(singles == 0, 2, 0)
         products = fours * SMALL_FOUR + singles * SMALL_OUTPUT
-        two = columns_of_two_words(layer, tile)
-        column = cycles.small_column + jumps + tile.oy * STRIP_OUTPUT[self.form] + products
-        columns = tile.ox * column + two * (cycles.small_wide + products)
-        begin = cycles.small_map + tile.ox * cycles.small_begun + (cycles.small_share if self.cores > 1 else 0)
+        column = cycles.words_column + jumps + tile.oy * STRIP_OUTPUT[self.form] + products
+        columns = tile.ox * column + columns_of_two_words(layer, tile) * (cycles.words_wide + products)
         each, left = tile.k // self.cores, tile.k % self.cores
         share = ceil_div(left * tile.ox, self.cores)
         parts = choose(tile.ox % larger(share, 1) == 0, 1, 2)
-        last = cycles.small_left + parts * (cycles.small_run + channel) + columns * share / tile.ox
-        same = choose(each > 0, cycles.small_run, 0) + each * (channel + columns)
-        return begin + same + choose(left > 0, last, 0)
+        last = cycles.words_left + parts * (cycles.words_run + channel) + columns * share / tile.ox
+        same = choose(each > 0, cycles.words_run, 0) + each * (channel + columns)
+        return cycles.words_map + tile.ox * cycles.words_begun + same + choose(left > 0, last, 0)
 
     def _work(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them and the tile sees what they read."""

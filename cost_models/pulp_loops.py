@@ -177,11 +177,8 @@ def is_narrow(layer: Layer, tile: Tile) -> bool:
     return few_columns | (rows < layer.fy - layer.stride[0])
 
 
-SMALL_COLUMNS, SMALL_ROWS = 8, 12
+SMALL_COLUMNS, SMALL_ROWS = 4, 12
 """Columns of a map whose rows are words, and rows that its outputs see, at most (match_pulp_depthwise_small_map.c)."""
-
-SMALL_WORD = 4
-"""Columns of the map in a word there; two words overlap where there are fewer than eight."""
 
 
 def whole(layer: Layer) -> Tile:
@@ -197,11 +194,20 @@ def is_small_map(layer: Layer, tile: Tile) -> bool:
     return columns & (seen_rows(layer, tile) <= SMALL_ROWS)
 
 
+def has_two_words(layer: Layer, tile: Tile) -> bool:
+    """The same of maps whose rows are two words, which overlap in some (match_pulp_depthwise_two_words.c)."""
+    if (layer.fy, layer.fx, layer.dilation) != (5, 5, (1, 1)):
+        return False
+    most = 2 * SMALL_COLUMNS
+    columns = (tile.ix > SMALL_COLUMNS) & (tile.ix <= most) & (tile.ox <= most)
+    return columns & (seen_rows(layer, tile) <= SMALL_ROWS)
+
+
 def columns_of_two_words(layer: Layer, tile: Tile) -> int:
-    """Columns of a small map's outputs that see two words of its rows; all of a tile that has not all columns."""
+    """Columns of outputs there that see both words of a row; all of a tile that has not all columns."""
     begins = (x * layer.stride[1] - layer.padding.left for x in range(layer.ox))
-    inner = sum(0 <= begin < layer.ix - SMALL_WORD for begin in begins)
-    return choose(tile.ix <= SMALL_WORD, 0, choose(tile.ox >= layer.ox, inner, tile.ox))
+    inner = sum(0 <= begin < layer.ix - SMALL_COLUMNS for begin in begins)
+    return choose(tile.ox >= layer.ox, inner, tile.ox)
 
 
 def widened(layer: Layer) -> Layer | None:

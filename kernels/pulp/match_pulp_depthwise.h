@@ -48,6 +48,10 @@ void match_pulp_depthwise_5x5(const match_tile_t *tile, const match_finish_t *fi
 bool match_pulp_is_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish);
 void match_pulp_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish);
 
+/* The same of maps of five to eight columns. */
+bool match_pulp_is_depthwise_two_words(const match_tile_t *tile, const match_finish_t *finish);
+void match_pulp_depthwise_two_words(const match_tile_t *tile, const match_finish_t *finish);
+
 #endif
 
 #endif

@@ -148,12 +148,20 @@ bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish
     return false;
 }
 
+/* Rows of filters that maps have loops for. */
+enum { MAP_FILTER = 5 };
+
 /* As a map whose rows are words, or in strips, if there are loops for that. */
 static bool in_loops(const match_tile_t *tile, const match_finish_t *finish)
 {
 #if defined(MATCH_PULP_INSN)
-    if (match_pulp_is_depthwise_small_map(tile, finish)) {
+    bool is_map = tile->filter_height == MAP_FILTER; /* others need not ask */
+    if (is_map && match_pulp_is_depthwise_small_map(tile, finish)) {
         match_pulp_depthwise_small_map(tile, finish);
+        return true;
+    }
+    if (is_map && match_pulp_is_depthwise_two_words(tile, finish)) {
+        match_pulp_depthwise_two_words(tile, finish);
         return true;
     }
 #endif

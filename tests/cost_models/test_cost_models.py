@@ -381,10 +381,13 @@ LINES: list[tuple[Layer, Form, int]] = [
 
 # Likewise, depthwise filters of 5x5 on maps of at most four columns.
 SMALL_MAPS: list[tuple[Layer, Form, int]] = [
-    (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 57_857),
-    (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 4_481),
-    (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 32_667),
-    (replace(depthwise(72, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split_signed", 40_057),
+    (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 60_919),
+    (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 3_962),
+    (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
+    (replace(depthwise(72, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split_signed", 41_826),
+    (replace(depthwise(16, 8), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 27_753),
+    (replace(depthwise(20, 6), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split_signed", 24_839),
+    (replace(depthwise(48, 4), fy=5, fx=5, stride=(2, 2), iy=8, ix=8, padding=Padding(2, 2, 2, 2)), "int32", 32_443),
 ]
 
 # Likewise, depthwise filters in strips whose outputs have a correction for negative sums.
