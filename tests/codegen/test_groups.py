@@ -94,7 +94,7 @@ def test_calls_under_way_may_end_in_any_order(seed: int, monkeypatch: pytest.Mon
     Operators are cut in strips of rows wherever they may be, in any order in which they have what they read.
     """
     monkeypatch.setattr(groups, "_orders", _any_order(random.Random(seed)))
-    tried = random_groups(1 + 2 * seed)
+    tried = random_groups(3 + 2 * seed)
     found = [plan.schedule.plan for _, plan, _ in tried if plan.schedule.plan]
     late = [own for own in found if any(map(own.ending, range(len(own.calls))))]
     assert len(late) > GROUPS // 4
@@ -117,7 +117,7 @@ def test_calls_under_way_may_end_in_any_order(seed: int, monkeypatch: pytest.Mon
 def test_each_operator_consumes_as_its_module_does() -> None:
     """From the events of the simulation: NE16 and the cluster differ in what a cycle and a product take."""
     several = 0
-    for _, plan, model in random_groups(1):
+    for _, plan, model in random_groups(3):
         if len(plan.schedule.memories) > 1:
             continue
         several += len(plan.units) > 1

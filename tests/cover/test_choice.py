@@ -159,14 +159,14 @@ TFLITE = Path(__file__).resolve().parents[1] / "tflite" / "networks"
 def test_kernels_of_the_core_where_they_are_worth_it(
     network: str, generated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """TVM's C is chosen for steps of a few elements; a softmax that is a little cheaper as TVM's C is a kernel."""
+    """TVM's C is chosen for steps of a few elements; a softmax that is about as cheap as TVM's C is a kernel."""
     path, share = TFLITE / f"{network}.tflite", "match.partitioning.choice._WORTH"
     chosen = match.predict(path, "gap9")
     monkeypatch.setattr(share, 1.0)
     cheapest = match.predict(path, "gap9")
     monkeypatch.setattr(share, float("inf"))
     kernels = match.predict(path, "gap9")
-    assert cheapest.totals.cycles < kernels.totals.cycles
+    assert cheapest.totals.cycles <= kernels.totals.cycles
     assert (kernels.totals.cycles > 1.02 * cheapest.totals.cycles) == generated
     assert chosen.totals.cycles == (cheapest if generated else kernels).totals.cycles
     computed = {layer.module for layer in chosen.layers if layer.cycles}

@@ -88,6 +88,5 @@ def test_islands_are_onnxruntimes(dtype: type[np.integer[Any]]) -> None:
     tables = [layer for layer in compiled.layers if layer.op == "lookup"]
     assert len(tables) >= len(UNARY)
     # What is left in floating point are quantize and dequantize at the border.
-    assert not any(
-        word in layer.op for layer in compiled.layers for word in ("exp", "sigmoid", "tanh", "erf", "maximum")
-    )
+    generated = [layer.op for layer in compiled.layers if layer.module == "cpu"]
+    assert not any(word in op for op in generated for word in ("exp", "sigmoid", "tanh", "erf", "maximum"))

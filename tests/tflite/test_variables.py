@@ -177,7 +177,7 @@ def test_texts_of_graphs_have_states(tmp_path: Path) -> None:
     assert text(again) == written
     assert [state.tolist() for state in again.states] == [state.tolist() for state in graph.states]
     with pytest.raises(ValueError, match="a line for each state"):
-        parse("\n".join(line for line in written.split("\n") if not line.startswith("v0 =")), arrays(graph))
+        parse("\n".join(line for line in written.split("\n") if not line.startswith("v1 =")), arrays(graph))
 
 
 def test_memory_maps_show_states(tmp_path: Path) -> None:
