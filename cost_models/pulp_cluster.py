@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_energy import PulpEnergy
-from match.cost_models.pulp_team import KernelCost, Team
+from match.cost_models.pulp_kernel_cost import KernelCost
+from match.cost_models.pulp_team import Team
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Energy, Starting, Tile
 

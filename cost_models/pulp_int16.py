@@ -127,7 +127,7 @@ class Int16Cycles:
         return tile.oy * self.lstm_step + tile.ox * ceil_div(tile.k, cores) * unit
 
     def strips(self, layer: Layer, tile: Tile, cores: int) -> float:
-        """A depthwise convolution; windows have the rows and columns they have in the mean."""
+        """A depthwise convolution. Each window is taken to see the mean number of rows and columns inside the map."""
         rows, columns = _seen(layer, 0), _seen(layer, 1)
         fours, ones = divmod(tile.k, 4)
         four = self.depthwise_four + rows * (self.depthwise_four_row + columns * self.depthwise_four_tap)

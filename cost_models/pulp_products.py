@@ -166,7 +166,7 @@ def share_of(team: Team, rows: int, columns: int, channels: int) -> float:
 
 
 def dense(team: Team, _layer: Layer, tile: Tile) -> float:
-    """Output channels are shared out, in blocks for all rows; a single row has loops of its own."""
+    """Each core computes some output channels of all rows. A single row has loops of its own."""
     rows = tile.oy * product_of(team, ceil_div(tile.k, team.cores), tile.c, tile).cycles(tile.ox)
     if team.form not in LAST_OUTPUT:
         return rows

@@ -63,7 +63,7 @@ class Dim(enum.StrEnum):
 
 
 class Op(enum.StrEnum):
-    """The operators a layer can be; behind a name the number of inputs, 1 where there is none."""
+    """The operators a layer can be. After a name stands the number of inputs, if it is not 1."""
 
     _value_: str
     inputs: int

@@ -31,10 +31,11 @@ from match.cost_models.pulp_elements import (
 )
 from match.cost_models.pulp_gates import gates_scratch, gru, gru_reset_first, lstm, reset_first_scratch
 from match.cost_models.pulp_int16 import Int16Cycles
+from match.cost_models.pulp_kernel_cost import KernelCost
 from match.cost_models.pulp_loops import is_pointwise, is_small_map, whole, widened
 from match.cost_models.pulp_pooling import float_average, pooling
 from match.cost_models.pulp_products import dense, matrices
-from match.cost_models.pulp_team import KernelCost, Team
+from match.cost_models.pulp_team import Team
 from match.cost_models.pulp_transposition import transposition
 from match.ir.layer import Layer, Op
 from match.target.constraints import no_dilation, uint8_input

@@ -239,7 +239,7 @@ class _Groups:
 
 
 def _unfused(real: Value, output: QuantizedType, clip: Limits) -> Value:
-    """Constants in 8 bits, or real numbers, such as an input, quantized by an operator of their own."""
+    """A constant becomes 8 bits here; an operator quantizes other real numbers, such as an input."""
     numbers = numbers_of(real)
     if numbers is not None:
         return constant(quantize(numbers.astype(np.float32), output, clip).astype(output.dtype))
