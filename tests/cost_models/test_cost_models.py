@@ -17,11 +17,11 @@ from benchmarks.rtl.shapes import column, sequence
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_cycles import Form, Sharing
+from match.cost_models.pulp_cycles import ALONE, Form, Sharing
 from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.attributes import Broadcast, BroadcastKind, Concatenation, LookupTable
-from match.ir.layer import Dim, Layer, Op, Operand, Padding
+from match.ir.layer import GATES, Dim, Layer, Op, Operand, Padding
 from match.mapping.memory import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile, at_each, choose_for
@@ -946,3 +946,38 @@ def test_first_calls_of_an_offload() -> None:
     assert calls([halves]) == [sharing.product_int16]
     assert sharing.factor(8, kernel_cost(halves).waits) == 1 + sharing.waits_int16
     assert sharing.factor(8, kernel_cost(replace(added, input_dtype="int16")).waits) == 1 + sharing.elements_int16
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "first", "waits"),
+    [
+        (Op.CONV2D, "uint8", "pointwise", "waits"),
+        (Op.CONV2D, "int16", "product_int16", "waits_int16"),
+        (Op.DENSE, "uint8", "dense", "waits"),
+        (Op.MATRICES, "uint8", "matrices", "waits"),
+        (Op.ADD, "uint8", "addition", "waits"),
+        (Op.ADD, "int16", "addition", "elements_int16"),
+        (Op.ABSOLUTE_DIFFERENCE, "uint8", "addition", "waits"),
+        (Op.MAXIMUM, "uint8", "addition", "waits"),
+        (Op.AVG_POOL2D, "uint8", "averages", "waits"),
+        (Op.FLOAT_AVG_POOL2D, "uint8", "averages", "waits"),
+        (Op.MAX_POOL2D, "uint8", "maxima", "waits"),
+        (Op.MAX_POOL2D, "int16", "maxima", "waits"),
+        (Op.SOFTMAX, "uint8", "other", "waits"),
+        (Op.SOFTMAX, "int16", "element_int16", "elements_int16"),
+        (Op.TANH, "int16", "element_int16", "elements_int16"),
+        (Op.LSTM, "uint8", "lstm", "recurrent"),
+        (Op.LSTM, "int16", "lstm", "recurrent"),
+        (Op.GRU, "uint8", "lstm", "recurrent"),
+        (Op.GRU_RESET_FIRST, "uint8", "lstm", "waits"),
+    ],
+)
+def test_what_eight_cores_lose_in_a_kernel(op: Op, dtype: str, first: str, waits: str) -> None:
+    """One field of what they lose has the kernel's first call, another one what each of its cycles takes longer."""
+    length = 16 if op in (Op.CONV2D, Op.DENSE, Op.MATRICES, *GATES) else 1
+    layer = Layer("layer", op, 16, length, 1, 1, 1, 1, input_dtype=dtype, output_dtype=dtype)
+    alone = replace(COST, sharing=ALONE)
+    loading = replace(COST, sharing=replace(ALONE, **{first: 1000.0}))
+    assert loading.overhead(layer) == alone.overhead(layer) + 1000
+    waiting = replace(COST, sharing=replace(ALONE, **{waits: 1.0}))
+    assert waiting.compute(layer, whole(layer)) == pytest.approx(2 * alone.compute(layer, whole(layer)))
