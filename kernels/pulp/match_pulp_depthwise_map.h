@@ -4,6 +4,7 @@
 #ifndef MATCH_PULP_DEPTHWISE_MAP_H
 #define MATCH_PULP_DEPTHWISE_MAP_H
 
+#include "match_pulp_depthwise.h"
 #include "match_pulp_strip.h"
 
 #define INPUT "a1"
@@ -74,6 +75,30 @@
 #define INSTRUCTIONS_32 4
 #define INSTRUCTIONS_SPLIT 7
 #define INSTRUCTIONS_SIGNED 11
+
+/* The assembly MAP by form, each in a function of a record map_t. */
+#define RUN_FUNCTION(name, form) \
+    static __attribute__((noinline)) void name(map_t *map) \
+    { \
+        register map_t *record __asm__("a0") = map; \
+        __asm__ volatile(MAP(form) : "+r"(record) : : MATCH_STRIP_CLOBBERS); \
+    }
+#define RUN_FUNCTIONS RUN_FUNCTION(run_32, 32) RUN_FUNCTION(run_split, SPLIT) RUN_FUNCTION(run_signed, SIGNED)
+
+/* Whether a tile has a filter of 5x5 and a map of at most so many columns and rows, whose padding leaves something to see. */
+static inline bool match_is_map_of_5x5(const match_tile_t *tile, const match_finish_t *finish, int32_t columns, int32_t rows)
+{
+    int32_t seen = match_seen_rows(tile);
+    return tile->filter_height == 5 && tile->filter_width == 5 && tile->dilation_y == 1 && tile->dilation_x == 1 &&
+           tile->input_width <= columns && tile->output_width <= columns && seen <= rows && tile->pad_top < seen &&
+           tile->pad_left < 5 && match_strip_kind(finish->form) != MATCH_STRIP_SUMS;
+}
+
+/* The first column that the last outputs see. */
+static inline int32_t match_last_seen(const match_tile_t *tile)
+{
+    return (tile->output_width - 1) * tile->stride_x - tile->pad_left;
+}
 
 /* The first `count` lanes of a word, or all. */
 static inline match_bytes4_t match_first_lanes(int32_t count)

@@ -255,25 +255,11 @@ typedef struct {
     "lw s0, 4*20(a0)\n" \
     MATCH_STRIP_END
 
-/* The assembly by form. */
-#define RUN_FUNCTION(name, form) \
-    static __attribute__((noinline)) void name(map_t *map) \
-    { \
-        register map_t *record __asm__("a0") = map; \
-        __asm__ volatile(MAP(form) : "+r"(record) : : MATCH_STRIP_CLOBBERS); \
-    }
-RUN_FUNCTION(run_32, 32)
-RUN_FUNCTION(run_split, SPLIT)
-RUN_FUNCTION(run_signed, SIGNED)
+RUN_FUNCTIONS
 
 bool match_pulp_is_depthwise_two_words(const match_tile_t *tile, const match_finish_t *finish)
 {
-    int32_t rows = match_seen_rows(tile);
-    int32_t last = (tile->output_width - 1) * tile->stride_x - tile->pad_left; /* the first column that the last outputs see */
-    return tile->filter_height == SIZE && tile->filter_width == SIZE && tile->dilation_y == 1 && tile->dilation_x == 1 &&
-           tile->input_width > WORD && tile->input_width <= COLUMNS && tile->output_width <= COLUMNS && rows <= ROWS && tile->pad_top < rows &&
-           tile->pad_left < SIZE && last < tile->input_width &&
-           match_strip_kind(finish->form) != MATCH_STRIP_SUMS;
+    return tile->input_width > WORD && match_is_map_of_5x5(tile, finish, COLUMNS, ROWS) && match_last_seen(tile) < tile->input_width;
 }
 
 /* The first column of the words of rows: the second one ends with the last column. */
