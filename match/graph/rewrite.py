@@ -12,9 +12,14 @@ Rule = Callable[[Value, Value], Value]
 
 
 def rewrite(graph: Graph, rule: Rule) -> Graph:
-    """The graph with a rule applied to each value that an operator computes, inputs first; see `replacements`."""
+    """The graph with a rule applied to each value that an operator computes, inputs first; see `replacements`.
+
+    Where the rule leaves everything, the graph is the same object.
+    """
     replaced = replacements(graph, rule)
-    return replace(graph, outputs=tuple(replaced[value] for value in graph.outputs))
+    outputs = tuple(replaced[value] for value in graph.outputs)
+    same = all(after is before for after, before in zip(outputs, graph.outputs, strict=True))
+    return graph if same else replace(graph, outputs=outputs)
 
 
 def replacements(graph: Graph, rule: Rule) -> dict[Value, Value]:

@@ -24,8 +24,10 @@ from match.partitioning.pattern.types import named_in, tensors_of
 from match.partitioning.steps import Planned, Steps, network_steps, with_names
 from match.partitioning.unrolled import in_steps, refused_recurrent
 from match.partitioning.unsigned_rest import unsigned_rest
+from match.passes.sequence import Pass, plain, through
 from match.rewrites.concatenations import in_pairs
 from match.rewrites.joined_moves import join_moves
+from match.rewrites.repeated_operands import with_repeated_operands
 from match.rewrites.split_argmax import split_argmax
 from match.rewrites.split_batches import split_batches
 from match.rewrites.split_dense import split_dense
@@ -34,6 +36,23 @@ from match.target.hardware import MatchTarget
 
 if TYPE_CHECKING:
     from match.relay import tvm
+
+
+FOR_MODULES: tuple[Pass[MatchTarget], ...] = (
+    Pass("repeated_operands", with_repeated_operands),
+    Pass("split_argmax", split_argmax),
+    Pass("split_batches", split_batches),
+    Pass("joined_moves", plain(join_moves), anew=("split_transpositions",)),
+    Pass("split_transpositions", split_transpositions),
+    Pass("concatenations", in_pairs),
+)
+"""What a network in integer form goes through, in this order, so that the modules of a target take more of it."""
+
+IN_PARTS: tuple[Pass[MatchTarget], ...] = (
+    Pass("split_dense", plain(split_dense)),
+    Pass("concatenations", in_pairs),
+)
+"""The same, after that, where main memory does not hold the network."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +128,8 @@ class Partitioned:
     def with_split_dense(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
         """The same network with large dense layers split, cut with these options; None if it has none."""
         with stopwatch.phase("pattern"):
-            graph = split_dense(self.graph)
-            if graph is not None:
-                stopwatch.passed("split_dense", partial(text, graph))
-        if graph is None:
+            graph = through(IN_PARTS, self.graph, self.target, stopwatch.passed)
+        if graph is self.graph:
             return None
         return _cut(graph, self.target, options, network, stopwatch)
 
@@ -162,32 +179,20 @@ def cut(network: Graph, target: MatchTarget, options: Options, name: str, stopwa
     `name` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
-    with stopwatch.phase("pattern"):
-        graph = split_argmax(network, target)
-        stopwatch.passed("split_argmax", partial(text, graph))
     with stopwatch.phase("dispatch"):
-        refused = refused_recurrent(graph, target, options, stopwatch)
+        refused = refused_recurrent(network, target, options, stopwatch)
     with stopwatch.phase("pattern"):
-        if refused:
-            graph = in_steps(graph, refused)
+        graph = in_steps(network, refused) if refused else network
         if target.own_operators:  # whose patterns are TVM's
             from match.partitioning.own import with_own_operators
 
             graph = with_own_operators(graph, target.own_operators)
-        graph = split_batches(graph, target)
-        stopwatch.passed("split_batches", partial(text, graph))
-        graph = join_moves(graph)
-        stopwatch.passed("joined_moves", partial(text, graph))
-        graph = split_transpositions(graph, target)
-        stopwatch.passed("split_transpositions", partial(text, graph))
+        graph = through(FOR_MODULES, graph, target, stopwatch.passed)
     return _cut(graph, target, options, name, stopwatch)
 
 
 def _cut(graph: Graph, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
     """Find the layers of a graph, and choose their modules; see `cut`."""
-    with stopwatch.phase("pattern"):
-        graph = in_pairs(graph, target)
-        stopwatch.passed("concatenations", partial(text, graph))
     with stopwatch.phase("dispatch"):
         rest = unsigned_rest(graph, target, options, stopwatch)
         graph = rest.graph

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from match.compilation.stopwatch import Passed, unread
 from match.frontend.model import Model, Rounding
-from match.graph.text import text
 from match.graph.value import Graph
+from match.passes.sequence import Pass, plain, through
 from match.rewrites.cells_written_out import with_cells_written_out
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.clips_inside import with_clips_inside
@@ -24,14 +22,54 @@ from match.rewrites.padding_inside import with_padding_inside
 from match.rewrites.pooled_extremes import with_pooled_extremes
 from match.rewrites.quantized_cells import with_quantized_cells
 from match.rewrites.quantized_groups import with_other_groups, with_quantized_groups
-from match.rewrites.repeated_operands import with_repeated_operands
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.stored_states import with_stored_states
 from match.rewrites.tables import with_tables
 from match.rewrites.undone_joins import without_undone_joins
 from match.rewrites.unsigned import with_unsigned_activations
 
-Rewrite = Callable[[Graph], Graph]
+
+@dataclass(frozen=True)
+class Form:
+    """The integer form that is asked for, of a network that was read.
+
+    quantized: whether it was read as real numbers that are quantized, from an ONNX file or Relay.
+    activations, exact, quantize_recurrent, remove_dead_channels: see `integer_network`.
+    """
+
+    quantized: bool
+    activations: Literal["uint8"] | None = None
+    exact: bool = True
+    quantize_recurrent: bool = False
+    remove_dead_channels: bool = True
+
+
+PASSES: tuple[Pass[Form], ...] = (
+    Pass("quantized_cells", plain(with_quantized_cells), lambda form: form.quantize_recurrent),
+    Pass("quantized_groups", plain(with_quantized_groups), lambda form: form.quantize_recurrent),
+    Pass("cells_written_out", plain(with_cells_written_out), lambda form: form.quantized),
+    Pass("close_averages", plain(with_close_averages), lambda form: not form.exact),
+    Pass(
+        "quantized_groups",
+        lambda graph, form: with_other_groups(graph, exact=form.exact),
+        lambda form: form.quantized,
+    ),
+    Pass("pooled_extremes", plain(with_pooled_extremes), lambda form: form.quantized),
+    Pass("channels_last", plain(with_channels_last), lambda form: form.quantized, anew=("unsigned",)),
+    Pass("integer_chains", plain(with_integer_chains)),
+    Pass("undone_joins", plain(without_undone_joins)),
+    Pass("clips_inside", plain(with_clips_inside)),
+    Pass("functions_of_two", lambda graph, form: with_forms_of_two(graph, exact=form.exact)),
+    Pass("split_gathers", plain(split_gathers)),
+    Pass("padding_inside", plain(with_padding_inside)),
+    Pass("functions_of_rows", plain(with_functions_of_rows)),
+    Pass("extrema", plain(with_extrema)),
+    Pass("tables", plain(with_tables), anew=("unsigned",)),
+    Pass("dead_channels", plain(without_dead_channels), lambda form: form.remove_dead_channels),
+    Pass("unsigned", plain(with_unsigned_activations), lambda form: form.activations == "uint8", anew=("unsigned",)),
+    Pass("stored_states", plain(with_stored_states)),
+)
+"""What every network goes through, in this order, on its way to the integer form."""
 
 
 def integer_network(
@@ -69,31 +107,5 @@ def integer_network(
 
         read = graph_of_relay(model.network, passed, truncates, exact=exact)
         graph, quantized = replace(read, states=tuple(state.initial for state in model.states)), True
-    for rewrite in (
-        *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
-        *((with_cells_written_out,) if quantized else ()),
-        with_integer_chains,
-        *(() if exact else (with_close_averages,)),
-        *((partial(with_other_groups, exact=exact), with_pooled_extremes, with_channels_last) if quantized else ()),
-        without_undone_joins,
-        with_repeated_operands,
-        with_clips_inside,
-        partial(with_forms_of_two, exact=exact),
-        with_padding_inside,
-        with_functions_of_rows,
-        split_gathers,
-        with_extrema,
-        with_tables,
-        *((without_dead_channels,) if remove_dead_channels else ()),
-        *((with_unsigned_activations,) if activations == "uint8" else ()),
-        with_stored_states,
-    ):
-        graph = rewrite(graph)
-        passed(_name(rewrite), partial(text, graph))
-    return graph
-
-
-def _name(rewrite: Rewrite) -> str:
-    """The name of the module that a rewrite is in."""
-    function = rewrite.func if isinstance(rewrite, partial) else rewrite
-    return function.__module__.rpartition(".")[2]
+    form = Form(quantized, activations, exact, quantize_recurrent, remove_dead_channels)
+    return through(PASSES, graph, form, passed)

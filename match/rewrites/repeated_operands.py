@@ -8,31 +8,36 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from match.graph.broadcasting import are_paired
-from match.graph.make import array_of, broadcast, constant
-from match.graph.pairs import ElementWise, FunctionOfTwo
+from match.graph.make import array_of, constant, repeated, reshaped
+from match.graph.pairs import ElementWise
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value
+from match.ir.layer import Op
+from match.target.hardware import MatchTarget
 
 
-def with_repeated_operands(graph: Graph) -> Graph:
-    """The graph with operands written out that layers could not repeat, with the fewest elements that do."""
-    return rewrite(graph, _rule)
+def with_repeated_operands(graph: Graph, target: MatchTarget) -> Graph:
+    """The graph with operands written out that layers could not repeat, with the fewest elements that do.
+
+    Operators that no module has a pattern for are the control core's, which repeats operands along any axes.
+    """
+    return rewrite(graph, partial(_rule, frozenset(op for pattern in target.patterns for op in pattern.ops)))
 
 
-def _rule(value: Value, original: Value) -> Value:
+def _rule(taken: Collection[Op], value: Value, original: Value) -> Value:
     del original
     operator = value.operator
-    if not isinstance(operator, ElementWise | FunctionOfTwo):
+    if not isinstance(operator, ElementWise) or operator.op not in taken:
         return value
-    symmetric = not isinstance(operator, ElementWise) or operator.symmetric
     shapes = itertools.product(*(_written_out(x.shape, value.shape) for x in value.inputs))
-    fitting = [both for both in shapes if are_paired(value.shape, both, symmetric=symmetric)]
+    fitting = [both for both in shapes if are_paired(value.shape, both, symmetric=operator.symmetric)]
     least = min(fitting, key=lambda both: sum(map(math.prod, both)))
     inputs = tuple(_repeated(x, shape) for x, shape in zip(value.inputs, least, strict=True))
     same = all(one is other for one, other in zip(inputs, value.inputs, strict=True))
@@ -54,6 +59,10 @@ def _repeated(x: Value, shape: tuple[int, ...]) -> Value:
     array = array_of(x)
     if math.prod(shape) == x.tensor.elements:
         return x
-    if array is None:
-        return broadcast(x, shape)
-    return replace(constant(np.ascontiguousarray(np.broadcast_to(array, shape))), source=x.source)
+    if array is not None:
+        return replace(constant(np.ascontiguousarray(np.broadcast_to(array, shape))), source=x.source)
+    x = reshaped(x, (*[1] * (len(shape) - len(x.shape)), *x.shape))
+    for axis in sorted(range(len(shape)), key=shape.__getitem__):  # one after the other, as modules take them
+        if x.shape[axis] != shape[axis]:
+            x = repeated(x, [shape[axis] if own == axis else 1 for own in range(len(shape))])
+    return x

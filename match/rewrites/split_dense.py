@@ -15,14 +15,12 @@ _MOST = 64 << 10
 """Bytes of the weights of a part. Smaller parts fill main memory better, and each costs the offload of a layer."""
 
 
-def split_dense(graph: Graph) -> Graph | None:
-    """The graph with each large dense layer split into parts whose outputs are concatenated; None without any.
+def split_dense(graph: Graph) -> Graph:
+    """The graph with each large dense layer split into parts whose outputs are concatenated.
 
     A layer is large if it is on one row and has more than `_MOST` bytes of weights.
     """
-    split = rewrite(graph, _rule)
-    same = all(after is before for after, before in zip(split.outputs, graph.outputs, strict=True))
-    return None if same else split
+    return rewrite(graph, _rule)
 
 
 def _rule(value: Value, original: Value) -> Value:

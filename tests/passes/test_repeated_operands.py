@@ -13,6 +13,8 @@ from match.partitioning.pattern import Match
 from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.relay.graph import post_order
+from match.rewrites.repeated_operands import with_repeated_operands
+from match.target.registry import get_target
 from match.validation.exact_session import exact_session
 from tests.layers_of import find
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.tvm
 def check(model: OnnxModel, folder: Path, activations: str) -> list[int]:
     """All outputs are onnxruntime's; the elements of each constant of 8 bits."""
     path = expose_integers(quantize(model, folder, "QDQ", activations, per_channel=False))
-    module = integer_network(load(path), "uint8")
+    module = with_repeated_operands(integer_network(load(path), "uint8"), get_target("gap8"))
     assert all(isinstance(one, Match) for one in find(module))
     run, reference, rng = executable(module), exact_session(path, signed=True), np.random.default_rng(5)
     for _ in range(3):

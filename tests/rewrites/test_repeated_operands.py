@@ -11,6 +11,7 @@ from match.graph.pairs import Addition
 from match.graph.value import Graph, Value, computed
 from match.ir.graph import Tensor
 from match.rewrites.repeated_operands import with_repeated_operands
+from match.target.registry import get_target
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +36,7 @@ ADDITION = Addition(multipliers=(3, 2), bias=8, shift=4, clip=(-128, 127), dtype
 def test_as_far_as_layers_need_it(own: tuple[int, ...], written: tuple[int, ...], *, first: bool) -> None:
     a, b = Value(Tensor(WHOLE, "int8"), source="a"), Value(Tensor(own, "int8"), source="b")
     graph = Graph((a, b), (computed(ADDITION, *((a, b) if first else (b, a))),))
-    changed = with_repeated_operands(graph)
+    changed = with_repeated_operands(graph, get_target("gap9"))
     (output,) = changed.outputs
     assert output.inputs[first].shape == written
     assert output.operator is not None
@@ -44,3 +45,9 @@ def test_as_far_as_layers_need_it(own: tuple[int, ...], written: tuple[int, ...]
     rng = np.random.default_rng(1)
     arrays = [rng.integers(-128, 128, shape).astype(np.int8) for shape in (WHOLE, own)]
     assert np.array_equal(evaluate(changed, arrays)[0], evaluate(graph, arrays)[0])
+
+
+def test_the_control_core_repeats_along_any_axes() -> None:
+    a, b = Value(Tensor(WHOLE, "int8"), source="a"), Value(Tensor((2, 1, 1, 7), "int8"), source="b")
+    graph = Graph((a, b), (computed(ADDITION, a, b),))
+    assert with_repeated_operands(graph, get_target("gap9", modules=())) is graph

@@ -49,16 +49,10 @@ def layers(module: tvm.IRModule) -> list[Match]:
     return [row for row in find(module) if isinstance(row, Match) and row.layer.op is Op.DENSE]
 
 
-def in_parts(graph: Graph) -> Graph:
-    split = split_dense(graph)
-    assert split is not None
-    return split
-
-
 @pytest.mark.parametrize("requantized", [True, False])
 def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
     module = dense(1, 401, 500, requantized=requantized)
-    parts = rewritten(module, in_parts)
+    parts = rewritten(module, split_dense)
     values = {"x": np.random.default_rng(1).integers(0, 256, (1, 500)).astype(np.uint8)}
     expected = executable(module)(values)[0]
     assert len(np.unique(expected)) > 50
@@ -77,7 +71,7 @@ def test_parts_have_their_exceptions() -> None:
     line = Requantization(np.ones(401, np.int64), np.full(401, 1 << 21), np.full(401, 14), (0, 255), exceptions=sums.T)
     value = Value(Tensor(x.shape, "uint8"), source="x")
     before = Graph((value,), (computed(Dense(weights=weights, requantization=line, dtype="uint8"), value),))
-    (expected,), (found,) = evaluate(before, [x]), evaluate(in_parts(before), [x])
+    (expected,), (found,) = evaluate(before, [x]), evaluate(split_dense(before), [x])
     assert np.array_equal(found, expected)
     assert np.any(expected != replace(line, exceptions=None)(sums))
 
@@ -87,7 +81,7 @@ def test_parts_and_what_joins_them_know_how_many_there_are() -> None:
     main = main_function(module)
     body = placed(main.body, relay.Span(relay.SourceName("scores"), 0, 0, 0, 0))
     named = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
-    for rewrite in (in_parts, lambda graph: in_pairs(in_parts(graph), get_target("gap9"))):
+    for rewrite in (split_dense, lambda graph: in_pairs(split_dense(graph), get_target("gap9"))):
         made = rewritten(named, rewrite)
         calls = [call for call in post_order(main_function(made)) if isinstance(call, relay.Call)]
         assert {(source_name(call), parts_of(call)) for call in calls} == {("scores", 4)}
@@ -97,4 +91,5 @@ def test_parts_and_what_joins_them_know_how_many_there_are() -> None:
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 128, 512), (2, 400, 500)])
 def test_layers_with_few_weights_and_those_on_several_rows_stay(rows: int, outputs: int, inputs: int) -> None:
     module = dense(rows, outputs, inputs)
-    assert split_dense(read_graph(main_function(module)).graph) is None
+    graph = read_graph(main_function(module)).graph
+    assert split_dense(graph) is graph

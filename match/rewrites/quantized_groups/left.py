@@ -16,7 +16,7 @@ import numpy as np
 from match.graph.constants import numbers_of
 from match.graph.elements import DequantizeSums
 from match.graph.integers import Difference, Entries, Extreme
-from match.graph.make import arithmetic, array_of, constant, named, reshaped, transposed
+from match.graph.make import arithmetic, constant, named, reshaped, transposed
 from match.graph.moves import Move
 from match.graph.opaque import Constant
 from match.graph.real_functions import is_function
@@ -83,7 +83,7 @@ def _rule(read: Readers, value: Value, original: Value) -> Value:
         case RealFunction() | RealClip():
             inner = all(reader and isinstance(reader.operator, RealFunction | RealClip) for reader in read[original])
             tabulated = None if inner else table_of_reals(value)
-            return tabulated or replace(value, exact=_is_exact(value))
+            return tabulated or replace(value, exact=value.exact and _is_exact(value))
         case _:
             return value
 
@@ -181,7 +181,7 @@ def _is_exact(value: Value) -> bool:
     """
     if not isinstance(value.operator, RealFunction):
         return True
-    function, constants = value.operator.function, [array_of(x) for x in value.inputs]
+    function, constants = value.operator.function, [numbers_of(x) for x in value.inputs]
     if function == "divide":  # by a scalar TVM multiplies by the reciprocal, which rounds otherwise
         return constants[0] is None and constants[1] is not None and constants[1].ndim > 0
     return function in _EXACT or (function in _ROUNDED_ONCE and any(array is not None for array in constants))
