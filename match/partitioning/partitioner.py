@@ -179,9 +179,9 @@ def cut(network: Graph, target: MatchTarget, options: Options, name: str, stopwa
     `name` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
-    with stopwatch.phase("dispatch"):
-        refused = refused_recurrent(network, target, options, stopwatch)
     with stopwatch.phase("pattern"):
+        with stopwatch.phase("dispatch"):
+            refused = refused_recurrent(network, target, options, stopwatch)
         graph = in_steps(network, refused) if refused else network
         if target.own_operators:  # whose patterns are TVM's
             from match.partitioning.own import with_own_operators

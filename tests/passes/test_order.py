@@ -16,7 +16,8 @@ from match.partitioning.partitioner import FOR_MODULES, IN_PARTS
 from match.passes.pipeline import PASSES, Form, integer_network
 from match.passes.sequence import Asked_contra, Pass
 from match.target.registry import get_target
-from tests.random_networks.check import random_network
+from tests.random_networks.onnx import random_onnx
+from tests.random_networks.tflite import random_tflite
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.tvm
@@ -36,9 +37,8 @@ def anew(passes: Sequence[Pass[Asked_contra]], graph: Graph, asked: Asked_contra
 
 
 def network(folder: Path, kind: str, seed: int) -> Model:
-    drawn = random_network(kind, seed)
-    path = folder / f"network{drawn.suffix}"
-    path.write_bytes(drawn.data)
+    path = folder / f"network.{kind}"
+    path.write_bytes(random_tflite(seed).data if kind == "tflite" else random_onnx(seed).SerializeToString())
     return load(path)
 
 
