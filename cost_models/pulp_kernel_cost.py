@@ -1,4 +1,4 @@
-"""What a kernel of kernels/pulp costs: a part of the record of its operator."""
+"""What a kernel of kernels/pulp costs. The record of each operator (targets/pulp/operators.py) has one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class KernelCost:
     """What a kernel of kernels/pulp costs.
 
     work: cycles of the busiest core in a tile, beside those of the call.
-    loads: the field of `Sharing` that has the cycles of its first call in an offload, by layer and cores where an
-        operator has several kernels.
-    waits: the field of `Sharing` that says what eight cores lose.
+    loads: the name of the field of `Sharing` with the cycles that its first call in an offload takes more. If an
+        operator has several kernels, a function of the layer and the number of cores gives the name.
+    waits: the name of the field of `Sharing` that says what eight cores lose.
     scratch: bytes, as kernels/pulp/match_pulp.h gives them.
     """
 

@@ -63,7 +63,7 @@ class Dim(enum.StrEnum):
 
 
 class Op(enum.StrEnum):
-    """The operators a layer can be. After a name stands the number of inputs, if it is not 1."""
+    """The operators that a layer can be, each with its name and, where it is not 1, its number of inputs."""
 
     _value_: str
     inputs: int

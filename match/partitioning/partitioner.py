@@ -52,7 +52,7 @@ IN_PARTS: tuple[Pass[MatchTarget], ...] = (
     Pass("split_dense", plain(split_dense)),
     Pass("concatenations", in_pairs),
 )
-"""The same, after that, where main memory does not hold the network."""
+"""What it goes through after that where main memory does not hold it: parts of large layers come one by one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,11 +30,12 @@ from match.rewrites.unsigned import with_unsigned_activations
 
 
 @dataclass(frozen=True)
-class Form:
-    """The integer form that is asked for, of a network that was read.
+class IntegerForm:
+    """Which integer form of a network is asked for.
 
-    quantized: whether it was read as real numbers that are quantized, from an ONNX file or Relay.
-    activations, exact, quantize_recurrent, remove_dead_channels: see `integer_network`.
+    quantized: whether the network was read as operators on real numbers between dequantize and quantize, as ONNX files
+        and Relay are.
+    The other fields are the arguments of `integer_network`.
     """
 
     quantized: bool
@@ -44,7 +45,7 @@ class Form:
     remove_dead_channels: bool = True
 
 
-PASSES: tuple[Pass[Form], ...] = (
+PASSES: tuple[Pass[IntegerForm], ...] = (
     Pass("quantized_cells", plain(with_quantized_cells), lambda form: form.quantize_recurrent),
     Pass("quantized_groups", plain(with_quantized_groups), lambda form: form.quantize_recurrent),
     Pass("cells_written_out", plain(with_cells_written_out), lambda form: form.quantized),
@@ -107,5 +108,5 @@ def integer_network(
 
         read = graph_of_relay(model.network, passed, truncates, exact=exact)
         graph, quantized = replace(read, states=tuple(state.initial for state in model.states)), True
-    form = Form(quantized, activations, exact, quantize_recurrent, remove_dead_channels)
+    form = IntegerForm(quantized, activations, exact, quantize_recurrent, remove_dead_channels)
     return through(PASSES, graph, form, passed)

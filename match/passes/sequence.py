@@ -1,4 +1,4 @@
-"""Passes as data: tables of the rewrites that a network goes through, in order."""
+"""A pass as data. A table of passes has the rewrites that a network goes through, in their order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _always(asked: object) -> bool:
 class Pass(Generic[Asked_contra]):
     """A rewrite in a table of them.
 
-    What a pass rewrites is not there any more at the end of its table: it leaves nothing of that, and no later pass
-    makes such a thing, but those in `anew`. So a pass that runs once more at the end finds nothing to do; where one
-    does, the order is wrong (tests/passes/test_order.py).
+    At the end of a table there is nothing left that one of its passes would rewrite. A pass that runs once more there
+    finds nothing to do; if it does, the order is wrong (tests/passes/test_order.py). Only passes named in `anew` may
+    leave something.
 
     name: that of the rewrite's module; `--print-after` takes it.
-    rewrite: the graph that becomes of a graph.
+    rewrite: makes a graph of a graph.
     when: whether it is done at all.
-    anew: passes, this one or later ones, that make what this one rewrites; it is left as they make it.
+    anew: passes, this one or later ones, after which this one would find something to rewrite. It is left so.
     """
 
     name: str

@@ -18,8 +18,7 @@ def in_pairs(graph: Graph, target: MatchTarget) -> Graph:
     A concatenation of n tensors becomes a balanced tree, which copies each tensor at most ⌈log2 n⌉ times. Where it
     joins the parts of an operator, so do all of the tree.
     """
-    taken = any(Op.CONCATENATE in pattern.ops for pattern in target.patterns)
-    return rewrite(graph, _rule) if taken else graph
+    return rewrite(graph, _rule) if Op.CONCATENATE in target.taken else graph
 
 
 def _rule(value: Value, original: Value) -> Value:

@@ -28,7 +28,7 @@ def with_repeated_operands(graph: Graph, target: MatchTarget) -> Graph:
 
     Operators that no module has a pattern for are the control core's, which repeats operands along any axes.
     """
-    return rewrite(graph, partial(_rule, frozenset(op for pattern in target.patterns for op in pattern.ops)))
+    return rewrite(graph, partial(_rule, target.taken))
 
 
 def _rule(taken: Collection[Op], value: Value, original: Value) -> Value:

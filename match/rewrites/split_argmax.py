@@ -36,8 +36,7 @@ def split_argmax(graph: Graph, target: MatchTarget) -> Graph:
 
     Those of few integers stay as they are, and all do if the target's modules do not take these layers.
     """
-    taken = {op for pattern in target.patterns for op in pattern.ops}
-    return rewrite(graph, _rule) if taken >= _LAYERS else graph
+    return rewrite(graph, _rule) if target.taken >= _LAYERS else graph
 
 
 def _rule(value: Value, original: Value) -> Value:

@@ -28,7 +28,7 @@ def split_batches(graph: Graph, target: MatchTarget) -> Graph:
     Convolutions of pixels are on all pixels of all maps. Parts of a layer are those of the next one, also through
     functions of elements, and are joined for what takes them together.
     """
-    return rewrite(graph, _Splitter(frozenset(op for pattern in target.patterns for op in pattern.ops)).rule)
+    return rewrite(graph, _Splitter(target.taken).rule)
 
 
 class _Splitter:

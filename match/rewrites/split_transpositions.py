@@ -23,8 +23,7 @@ def split_transpositions(graph: Graph, target: MatchTarget) -> Graph:
 
     A transposition of more than `_MOST` groups stays as it is.
     """
-    taken = any(Op.TRANSPOSE in pattern.ops for pattern in target.patterns)
-    return rewrite(graph, _rule) if taken else graph
+    return rewrite(graph, _rule) if Op.TRANSPOSE in target.taken else graph
 
 
 def _rule(value: Value, original: Value) -> Value:

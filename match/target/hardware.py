@@ -520,6 +520,15 @@ class MatchTarget(_Described, ABC):
         return tuple(pattern for module in self.modules for pattern in _patterns(module))
 
     @property
+    def taken(self) -> frozenset[Op]:
+        """The operators that modules have patterns for, alone or in chains.
+
+        Raises:
+            TargetError: as `patterns`.
+        """
+        return frozenset(op for pattern in self.patterns for op in pattern.ops)
+
+    @property
     def own_operators(self) -> tuple[OwnOperator, ...]:
         """Those that modules bring, one of each name."""
         return tuple({pattern.own.name: pattern.own for pattern in self.patterns if pattern.own}.values())

@@ -13,7 +13,7 @@ from match.frontend.model import Model, Rounding
 from match.graph.text import text
 from match.graph.value import Graph
 from match.partitioning.partitioner import FOR_MODULES, IN_PARTS
-from match.passes.pipeline import PASSES, Form, integer_network
+from match.passes.pipeline import PASSES, IntegerForm, integer_network
 from match.passes.sequence import Asked_contra, Pass
 from match.target.registry import get_target
 from tests.random_networks.onnx import random_onnx
@@ -42,10 +42,10 @@ def network(folder: Path, kind: str, seed: int) -> Model:
     return load(path)
 
 
-def forms(model: Model) -> list[tuple[Graph, Form]]:
+def forms(model: Model) -> list[tuple[Graph, IntegerForm]]:
     assert isinstance(model.network, Graph)
     quantized = model.rounding is Rounding.ONNXRUNTIME
-    return [(model.network, Form(quantized, activations, exact)) for activations, exact in FORMS]
+    return [(model.network, IntegerForm(quantized, activations, exact)) for activations, exact in FORMS]
 
 
 @pytest.mark.parametrize("kind", ["tflite", "onnx"])

@@ -30,6 +30,5 @@ def test_a_rewrite_is_named(name: str) -> None:
 def test_rows_have_the_order_of_the_passes() -> None:
     twice = "quantized_groups"  # has rows of its own
     passes = [one.name for table in (PASSES, FOR_MODULES) for one in table if one.name != twice]
-    assert [
-        name for name in rows(PAGE[PAGE.index("Of ONNX files and of Relay, integers") :]) if name in passes
-    ] == passes
+    every = rows(PAGE[PAGE.index("Of ONNX files and of Relay, integers") :])
+    assert [name for name in every if name in passes] == passes
